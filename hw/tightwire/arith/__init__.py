@@ -1,0 +1,1 @@
+"""Arithmetic that knows nothing of frames: division, square root, draws, largest magnitude."""

@@ -1,0 +1,1 @@
+"""The codec: float32 in, records out, and back."""

@@ -1,0 +1,1 @@
+"""Beats and what moves them: layouts, FIFOs, delays, AXI-Stream edges."""

@@ -1,0 +1,241 @@
+"""A FIFO of beats in block RAM that knows frames."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from .beat import SIDE, BeatStream
+
+__all__ = ["FrameFifo", "FrameStore"]
+
+
+def _next(pointer, depth):
+    return Mux(pointer == depth - 1, 0, pointer + 1)
+
+
+class _FrameRam(wiring.Component):
+    """The memory and the read side that both FIFOs share.
+
+    The owner writes at ``write_*`` and says by ``add`` how many beats have become readable;
+    ``o`` gives them out, with one entry of the side memory for each frame.
+    """
+
+    def __init__(self, *, lanes, depth, frames):
+        self.lanes = lanes
+        self.depth = depth
+        self.frames = frames
+        super().__init__({
+            "write": In(1),
+            "write_at": In(range(depth)),
+            "beat": In(BeatStream(lanes).members["payload"].shape),
+            "write_side": In(1),
+            "side_at": In(range(frames)),
+            "add": In(range(depth + 1)),
+            "taken": Out(1),       # a beat was fetched: its place is free
+            "taken_side": Out(1),  # a frame has left: its side entry is free
+            "o": Out(BeatStream(lanes)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        width = 32 * self.lanes
+        empty_width = len(self.beat.empty)
+        m.submodules.beats = beats = memory.Memory(
+            shape=width + empty_width + 2, depth=self.depth, init=[])
+        # Distributed: its registered read is then a flip-flop, and side goes straight into
+        # control logic, where a block RAM's late output would not do.
+        m.submodules.sides = sides = memory.Memory(
+            shape=SIDE, depth=self.frames, init=[], attrs={"ram_style": "distributed"})
+        write = beats.write_port()
+        m.d.comb += [
+            write.en.eq(self.write),
+            write.addr.eq(self.write_at),
+            write.data.eq(Cat(self.beat.data, self.beat.empty, self.beat.last, self.beat.error)),
+        ]
+        write_side = sides.write_port()
+        m.d.comb += [
+            write_side.en.eq(self.write_side),
+            write_side.addr.eq(self.side_at),
+            write_side.data.eq(self.beat.side),
+        ]
+
+        # Two stages: the RAM's own register, then one of ours.
+        ram_valid = Signal()
+        ram_go = Signal()
+        out_go = Signal()
+        readable = Signal(range(self.depth + 1))
+        read_at = Signal(range(self.depth))
+        read = beats.read_port()
+        fetch = Signal()
+        m.d.comb += [
+            out_go.eq(~self.o.valid | self.o.ready),
+            ram_go.eq(~ram_valid | out_go),
+            fetch.eq(ram_go & (readable != 0)),
+            read.en.eq(fetch),
+            read.addr.eq(read_at),
+            self.taken.eq(fetch),
+        ]
+        m.d.sync += readable.eq(readable + self.add - fetch)
+        with m.If(fetch):
+            m.d.sync += read_at.eq(_next(read_at, self.depth))
+        with m.If(ram_go):
+            m.d.sync += ram_valid.eq(fetch)
+
+        side_at = Signal(range(self.frames))
+        read_side = sides.read_port()
+        payload = self.o.p
+        first = Signal(init=1)
+        held = Signal(width + empty_width + 2, reset_less=True)
+        last = read.data[width + empty_width]
+        m.d.comb += [
+            read_side.addr.eq(side_at),
+            read_side.en.eq(out_go & ram_valid),
+            Cat(payload.data, payload.empty, payload.last, payload.error).eq(held),
+            payload.side.eq(read_side.data),
+        ]
+        held_first = Signal(reset_less=True)
+        m.d.comb += payload.first.eq(held_first)
+        with m.If(out_go):
+            m.d.sync += self.o.valid.eq(ram_valid)
+            with m.If(ram_valid):
+                m.d.sync += [held.eq(read.data), held_first.eq(first), first.eq(last)]
+                with m.If(last):
+                    m.d.sync += side_at.eq(_next(side_at, self.frames))
+        m.d.comb += self.taken_side.eq(out_go & ram_valid & last)
+        return m
+
+
+class FrameFifo(wiring.Component):
+    """A FIFO of beats, in order, nothing lost.
+
+    Latency 3 clocks, one beat a clock. ``i.ready`` comes from counters only.
+
+    Parameters
+    ----------
+    lanes : int
+    depth : int
+        Beats held, 2 or more.
+    frames : int
+        Frames held, 2 or more.
+    """
+
+    latency = 3
+
+    def __init__(self, *, lanes, depth, frames):
+        self.lanes = lanes
+        self.depth = depth
+        self.frames = frames
+        super().__init__({"i": In(BeatStream(lanes)), "o": Out(BeatStream(lanes))})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.ram = ram = _FrameRam(lanes=self.lanes, depth=self.depth, frames=self.frames)
+        wiring.connect(m, ram.o, wiring.flipped(self.o))
+        free = Signal(range(self.depth + 1), init=self.depth)
+        slots = Signal(range(self.frames + 1), init=self.frames)
+        write = Signal()
+        m.d.comb += [
+            # The slot of a frame is counted at its last beat, so a frame that has begun has one.
+            self.i.ready.eq((free != 0) & (slots != 0)),
+            write.eq(self.i.valid & self.i.ready),
+            ram.write.eq(write),
+            ram.beat.eq(self.i.p),
+            ram.write_side.eq(write & self.i.p.first),
+            ram.add.eq(write),
+        ]
+        m.d.sync += [
+            free.eq(free - write + ram.taken),
+            slots.eq(slots - (write & self.i.p.last) + ram.taken_side),
+        ]
+        with m.If(write):
+            m.d.sync += ram.write_at.eq(_next(ram.write_at, self.depth))
+            with m.If(self.i.p.last):
+                m.d.sync += ram.side_at.eq(_next(ram.side_at, self.frames))
+        return m
+
+
+class FrameStore(wiring.Component):
+    """A FIFO that lets a frame out once it is whole, and a broken one not at all.
+
+    A frame whose last beat says ``error`` is taken back, unless it is a bypass frame: that one
+    passes with its mark. A frame that does not fit the memory is dropped whole.
+
+    With ``cut_through`` high (to be changed only while nothing is inside) every beat leaves as
+    soon as it can, and a broken frame leaves with its mark.
+
+    Latency 3 clocks from the last beat in, or from the same beat with ``cut_through``; one beat
+    a clock. ``i.ready`` comes from counters only.
+
+    Parameters
+    ----------
+    lanes : int
+    store_bytes : int
+        What is held, in bytes; also the longest frame.
+
+    Members
+    -------
+    i, o : streams of beats
+    cut_through : In(1)
+    dropped_long : Out(1), high for one clock when a frame did not fit
+    """
+
+    latency = 3
+
+    def __init__(self, *, lanes, store_bytes):
+        self.lanes = lanes
+        self.depth = -(-store_bytes // (4 * lanes))
+        self.frames = min(self.depth, 64)
+        super().__init__({
+            "i": In(BeatStream(lanes)),
+            "o": Out(BeatStream(lanes)),
+            "cut_through": In(1),
+            "dropped_long": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.ram = ram = _FrameRam(lanes=self.lanes, depth=self.depth, frames=self.frames)
+        wiring.connect(m, ram.o, wiring.flipped(self.o))
+        free = Signal(range(self.depth + 1), init=self.depth)
+        slots = Signal(range(self.frames + 1), init=self.frames)
+        begun = Signal(range(self.depth + 1))  # beats written of the frame that is not whole yet
+        begun_at = Signal(range(self.depth))
+        skip = Signal()                        # the rest of a frame that did not fit is let go
+        too_long = Signal()
+        write = Signal()
+        end = Signal()
+        back = Signal()
+        beat = self.i.p
+        m.d.comb += [
+            too_long.eq((begun == self.depth) & ~skip),
+            self.i.ready.eq(((free != 0) & (slots != 0)) | skip),
+            write.eq(self.i.valid & self.i.ready & ~skip),
+            end.eq(write & beat.last),
+            back.eq(end & beat.error & ~beat.side.bypass & ~self.cut_through),
+            self.dropped_long.eq(too_long),
+            ram.write.eq(write),
+            ram.beat.eq(beat),
+            ram.write_side.eq(write & beat.first),
+        ]
+        with m.If(skip & self.i.valid & beat.last):
+            m.d.sync += skip.eq(0)
+        with m.If(too_long):
+            m.d.sync += [skip.eq(1), begun.eq(0), ram.write_at.eq(begun_at)]
+        with m.Elif(back):
+            m.d.sync += [begun.eq(0), ram.write_at.eq(begun_at)]
+        with m.Elif(write):
+            m.d.sync += ram.write_at.eq(_next(ram.write_at, self.depth))
+            with m.If(end | self.cut_through):
+                m.d.comb += ram.add.eq(begun + 1)
+                m.d.sync += [begun.eq(0), begun_at.eq(_next(ram.write_at, self.depth))]
+            with m.Else():
+                m.d.sync += begun.eq(begun + 1)
+            with m.If(end):
+                m.d.sync += ram.side_at.eq(_next(ram.side_at, self.frames))
+        given_back = Signal(range(self.depth + 1))
+        m.d.comb += given_back.eq(Mux(too_long, begun, Mux(back, begun + 1, 0)))
+        m.d.sync += [
+            free.eq(free - write + ram.taken + given_back),
+            slots.eq(slots - (end & ~back) + ram.taken_side),
+        ]
+        return m

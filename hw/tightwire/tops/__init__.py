@@ -1,0 +1,1 @@
+"""Tops: what is generated as Verilog. A top only wires components up."""

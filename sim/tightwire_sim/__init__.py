@@ -1,0 +1,1 @@
+"""Models and benches for tightwire: the golden model, cocotb benches, captured gradients."""
