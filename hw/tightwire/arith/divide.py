@@ -55,21 +55,16 @@ class Divider(wiring.Component):
 
         layout = data.StructLayout({
             "rest": 24, "b": 24, "b3": 26, "fraction": 2 * _DIGITS, "shifted": 1})
-        valid_2 = Signal()
-        state_2 = Signal(layout, reset_less=True)
-        m.d.sync += [
-            valid_2.eq(valid_1),
-            state_2.rest.eq(Mux(less_1, a_1 << 1, a_1) - b_1),
-            state_2.b.eq(b_1),
-            state_2.b3.eq(b_1 + (b_1 << 1)),
-            state_2.fraction.eq(0),
-            state_2.shifted.eq(less_1),
-        ]
-
         m.submodules.digits = digits = Recurrence(
             layout, _digit, count=_DIGITS, interval=self.interval)
         m.d.comb += [
-            digits.i_valid.eq(valid_2), digits.i.eq(state_2),
+            digits.i_valid.eq(valid_1),
+            digits.i.rest.eq(Mux(less_1, a_1 << 1, a_1) - b_1),
+            digits.i.b.eq(b_1),
+            digits.i.b3.eq(b_1 + (b_1 << 1)),
+            digits.i.shifted.eq(less_1),
+        ]
+        m.d.sync += [
             self.o_valid.eq(digits.o_valid),
             self.quotient.eq(Cat(digits.o.fraction[1:], Const(1, 1))),
             self.shifted.eq(digits.o.shifted),
@@ -88,9 +83,6 @@ def _digit(m, state):
     fits = [~value[26] for value in less]
     return {
         "rest": Mux(fits[1], Mux(fits[2], less[2], less[1]), Mux(fits[0], less[0], rest)),
-        "b": state.b,
-        "b3": state.b3,
         # 3, 2, 1, 0: the high bit is set from 2 on, the low one for 1 and 3.
         "fraction": Cat(Mux(fits[1], fits[2], fits[0]), fits[1], state.fraction),
-        "shifted": state.shifted,
     }

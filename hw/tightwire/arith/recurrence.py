@@ -1,6 +1,6 @@
 """Digit recurrences, unrolled as far as their rate asks for."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,14 +12,18 @@ class Recurrence(wiring.Component):
 
     One set of hardware serves up to ``interval`` applications, so the cost is
     ceil(count / interval) steps. Latency ``count`` clocks; throughput one state every
-    ``interval`` clocks. Nothing waits: the result is valid for one clock.
+    ``interval`` clocks. Nothing waits: the result is valid for one clock, and comes straight out
+    of the last step, for the owner to register.
+
+    A state that comes sooner spoils the one before it, and is right itself.
 
     Parameters
     ----------
     layout : amaranth.lib.data.Layout
         The state.
     step : callable
-        ``step(m, state) -> dict`` of member name to expression.
+        ``step(m, state) -> dict`` of member name to expression; a member that it leaves out
+        stays as it is.
     count : int
     interval : int
         The fewest clocks between two valid inputs.
@@ -44,20 +48,20 @@ class Recurrence(wiring.Component):
         m = Module()
         valid, state, left = self.i_valid, self.i, self.count
         while left:
-            applied = min(left, self.interval)
-            left -= applied
             held = Signal(self.layout, reset_less=True, name=f"state_{left}")
-            source = Signal(self.layout, name=f"source_{left}")
-            m.d.comb += source.eq(state if applied == 1 else
-                                  Mux(valid, state.as_value(), held.as_value()))
-            for name, value in self.step(m, source).items():
-                m.d.sync += held[name].eq(value)
+            stepped = Signal(self.layout, name=f"stepped_{left}")
+            m.d.comb += stepped.eq(held)
+            for name, value in self.step(m, held).items():
+                m.d.comb += stepped[name].eq(value)
+            m.d.sync += held.eq(stepped)
+            with m.If(valid):
+                m.d.sync += held.eq(state)
+            applied = min(left, self.interval)
             for n in range(applied):
                 delayed = Signal(name=f"valid_{left}_{n}")
                 m.d.sync += delayed.eq(valid)
                 valid = delayed
-            state = held
+            state = stepped
+            left -= applied
         m.d.comb += [self.o_valid.eq(valid), self.o.eq(state)]
         return m
-
-

@@ -32,7 +32,7 @@ class SquareRoot(wiring.Component):
     root : Out(26)
     """
 
-    latency = _DIGITS
+    latency = _DIGITS + 1
 
     def __init__(self, *, interval):
         self.interval = interval
@@ -49,9 +49,8 @@ class SquareRoot(wiring.Component):
         m.d.comb += [
             digits.i_valid.eq(self.i_valid),
             digits.i.square.eq(self.square),
-            self.o_valid.eq(digits.o_valid),
-            self.root.eq(digits.o.root),
         ]
+        m.d.sync += [self.o_valid.eq(digits.o_valid), self.root.eq(digits.o.root)]
         return m
 
 

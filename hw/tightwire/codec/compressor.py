@@ -11,6 +11,7 @@ from ..stream.beat import SIDE, BeatStream, beat_layout
 from ..stream.delay import Delay
 from ..stream.frame_fifo import FrameFifo, FrameStore
 from ..stream.queue import Queue
+from ..stream.ram_queue import RamQueue
 from .bucket import BucketCounter
 from .check import DROPS, FrameCheck
 from .choice import is_euclidean, is_quantised
@@ -72,7 +73,7 @@ class Compressor(wiring.Component):
             return FrameCheck.floats_latency + 2 * FrameFifo.latency + issue_to_out + store
         beats = bucket // self.lanes
         norm = (beats - 1 + LargestPass(lanes=self.lanes).latency + 2 * Queue.latency
-                + Scale.latency + Queue.latency)
+                + Scale.latency + RamQueue.latency)
         if codec.norm == Norm.EUCLIDEAN:
             norm += beats - 1 + EuclideanPass(
                 lanes=self.lanes, max_bucket=self.max_bucket).latency
@@ -101,7 +102,7 @@ class Compressor(wiring.Component):
         # Each FIFO holds the largest bucket and what comes in while its norm is being found.
         # The queues beside it hold one entry a bucket, or one a frame.
         wait_1 = largest.latency + FrameFifo.latency + 4
-        wait_2 = euclidean.latency + scale.latency + FrameFifo.latency + 4
+        wait_2 = euclidean.latency + scale.latency + FrameFifo.latency + 6
         shortest = max(_FEWEST_BEATS, bucket_beats)
         depths = [most_beats + wait for wait in (wait_1, wait_2)]
         frames = [depth // shortest + 3 for depth in depths]
@@ -112,8 +113,8 @@ class Compressor(wiring.Component):
         m.submodules.founds = founds = Queue(found, buckets[0])
         m.submodules.requests = requests = Queue(NORM_REQUEST, wait_2 // bucket_beats + 3)
         m.submodules.roots = roots = Queue(31, 4)
-        m.submodules.scales = scales = Queue(SCALE, buckets[1])
-        m.submodules.seeds = seeds = Queue(draws.frame.p.shape(), sum(frames))
+        m.submodules.scales = scales = RamQueue(SCALE, buckets[1])
+        m.submodules.seeds = seeds = RamQueue(draws.frame.p.shape(), sum(frames))
         m.submodules.sides = sides = Queue(SIDE, Packer.depth)
 
         counters = []
@@ -199,6 +200,7 @@ class Compressor(wiring.Component):
             euclidean.i_end.eq(counter.last),
             exponent.eq(exponent_held),
             euclidean.exponent.eq(exponent),
+            euclidean.log2_bucket.eq(beat.side.log2_bucket),
             roots.i.valid.eq(euclidean.o_valid),
             roots.i.p.eq(euclidean.o),
         ]

@@ -60,7 +60,7 @@ class Decompressor(wiring.Component):
         m.submodules.unpacker = unpacker = Unpacker(lanes=self.lanes, max_bucket=self.max_bucket)
         m.submodules.dequantizer = dequantizer = Dequantizer(lanes=self.lanes)
         m.submodules.outlet = outlet = Outlet(
-            beat_layout(self.lanes), Unpacker.item_latency + Dequantizer.latency + 6)
+            beat_layout(self.lanes), Unpacker.item_latency + Dequantizer.latency + 8)
         item = unpacker.o
         # What goes beside the codes. The ring has no reset, so valid has registers of its own.
         control = data.StructLayout({name: item[name].shape() for name in (

@@ -1,6 +1,6 @@
 """The two norms of a bucket, each from one pass over it (wire-format.md, section 5)."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -95,6 +95,7 @@ class EuclideanPass(wiring.Component):
     -------
     i_valid, i, i_end : In, as for LargestPass
     exponent : In(8), the largest exponent field of the bucket, with each of its beats
+    log2_bucket : In(4)
     o_valid, o : Out, for one clock
     """
 
@@ -103,11 +104,11 @@ class EuclideanPass(wiring.Component):
     def __init__(self, *, lanes, max_bucket):
         self.lanes = lanes
         self.max_bucket = max_bucket
-        self.tree = (lanes.bit_length() - 1 + 1) // 2
+        self.tree = lanes.bit_length() - 1
         self.latency = self._SQUARE_STAGES + self.tree + 1 + SquareRoot.latency + 1
         super().__init__({
             "i_valid": In(1), "i": In(data.ArrayLayout(32, lanes)), "i_end": In(1),
-            "exponent": In(8), "o_valid": Out(1), "o": Out(31),
+            "exponent": In(8), "log2_bucket": In(4), "o_valid": Out(1), "o": Out(31),
         })
 
     def elaborate(self, platform):
@@ -140,18 +141,22 @@ class EuclideanPass(wiring.Component):
                 value_2.eq(Mux(below_1[5:].any(), 0, value_1 >> (coarse << 2))),
                 value_3.eq(value_2 >> below_2),
             ]
-            # 4, 5: squared
-            square_4 = Signal(36, name=f"square_4_{lane}", reset_less=True)
-            square_5 = Signal(36, name=f"square_5_{lane}", reset_less=True)
-            m.d.sync += [square_4.eq(value_3 * value_3), square_5.eq(square_4)]
+            # 4, 5: squared, less c^2 with c = 2^17: (a - c) * (a + c). So the narrow side of a
+            # multiplier of UltraScale+, which is signed, takes 18 bits.
+            top = value_3[17]
+            minus = Cat(value_3[:17], ~top).as_signed()
+            plus = Cat(value_3[:17], ~top, top)
+            square_4 = Signal(signed(37), name=f"square_4_{lane}", reset_less=True)
+            square_5 = Signal(signed(37), name=f"square_5_{lane}", reset_less=True)
+            m.d.sync += [square_4.eq(minus * plus), square_5.eq(square_4)]
             squares.append(square_5)
 
         while len(squares) > 1:
             layer = []
-            for n, group in enumerate(_groups(squares, 4)):
-                stage = Signal(len(squares[0]) + len(group) // 2, reset_less=True,
+            for n, (a, b) in enumerate(_groups(squares, 2)):
+                stage = Signal(signed(len(a) + 1), reset_less=True,
                                name=f"sum_{len(squares)}_{n}")
-                m.d.sync += stage.eq(sum(group))
+                m.d.sync += stage.eq(a + b)
                 layer.append(stage)
             squares = layer
 
@@ -159,12 +164,15 @@ class EuclideanPass(wiring.Component):
         valid = after(self.i_valid, stages, "valid", reset_less=False)
         end = after(self.i_end, stages, "end")
         # The exponent is steady over a bucket; it is wanted when the root is there.
-        total = Signal(36 + self.max_bucket.bit_length() - 1, reset_less=True)
+        # What was left out of the squares is made good at the beginning of a bucket.
+        left_out = Signal(36 + self.max_bucket.bit_length() - 1)
+        m.d.comb += left_out.eq((1 << 34) << after(self.log2_bucket, stages, "log2_bucket"))
+        total = Signal.like(left_out, reset_less=True)
         total_valid = Signal()
         begin = Signal(init=1)
         m.d.sync += total_valid.eq(valid & end)
         with m.If(valid):
-            m.d.sync += [total.eq(Mux(begin, 0, total) + squares[0]), begin.eq(end)]
+            m.d.sync += [total.eq(Mux(begin, left_out, total) + squares[0]), begin.eq(end)]
 
         bucket_beats = 64 // self.lanes
         m.submodules.root = root = SquareRoot(interval=bucket_beats)

@@ -48,17 +48,17 @@ class Quantizer(wiring.Component):
         m = Module()
 
         # What is the same for all lanes: _n is n clocks after the input.
-        codec = self.codec
-        exponential = ~is_uniform(codec)
-        dead = self.scale.dead
-        common = []
+        layout = data.StructLayout({"codec": CODEC, "exponential": 1, "dead": 1, "k": 18})
+        now = Signal(layout)
+        m.d.comb += [
+            now.codec.eq(self.codec), now.exponential.eq(~is_uniform(self.codec)),
+            now.dead.eq(self.scale.dead), now.k.eq(self.scale.k),
+        ]
+        common = [now]
         for n in range(1, self.latency):
-            stage = Signal(data.StructLayout({"codec": CODEC, "exponential": 1, "dead": 1}),
-                           name=f"common_{n}", reset_less=True)
-            m.d.sync += stage.eq(Cat(codec, exponential, dead))
-            codec, exponential, dead = stage.codec, stage.exponential, stage.dead
+            stage = Signal(layout, name=f"common_{n}", reset_less=True)
+            m.d.sync += stage.eq(common[-1])
             common.append(stage)
-        _, common_2, common_3, common_4, common_5 = common
 
         for lane in range(self.lanes):
             def register(name, shape, lane=lane):
@@ -68,8 +68,9 @@ class Quantizer(wiring.Component):
             field = word[23:31]
 
             # 1, 2: P, and how far it is to be shifted
-            mantissa = Cat(word[6:23], Const(1, 1))
-            product_1 = register("product_1", 36)
+            # A multiplier of UltraScale+ takes 17 unsigned bits at its narrow side: the leading
+            # one of m' goes past it, into its adder.
+            product_1 = register("product_1", 35)
             product_2 = register("product_2", 36)
             y_1 = register("y_1", signed(10))
             y_2 = register("y_2", signed(10))
@@ -84,8 +85,8 @@ class Quantizer(wiring.Component):
                 sign, zero = stage[0], stage[1]
                 signs.append(stage)
             m.d.sync += [
-                product_1.eq(mantissa * self.scale.k),
-                product_2.eq(product_1),
+                product_1.eq(word[6:23] * self.scale.k),
+                product_2.eq(product_1 + (common[1].k << 17)),
                 y_1.eq(self.scale.offset - field),
                 y_2.eq(y_1),
                 far_2.eq(y_1 > 31),
@@ -106,7 +107,7 @@ class Quantizer(wiring.Component):
             level_4 = register("level_4", 7)
             shifted_4 = register("shifted_4", 24)
             m.d.comb += [
-                high.eq(common_2.exponential & Mux(w35, up_to_7_2, up_to_6_2)),
+                high.eq(common[2].exponential & Mux(w35, up_to_7_2, up_to_6_2)),
                 amount.eq(Mux(high, 6 + w35, y_2[:5])),
             ]
             m.d.sync += [
@@ -118,13 +119,13 @@ class Quantizer(wiring.Component):
             ]
 
             # 5: clamped, and compared with the draw
-            level = Mux(common_4.exponential, level_4, shifted_4[16:])
+            level = Mux(common[4].exponential, level_4, shifted_4[16:])
             over = Signal(name=f"over_{lane}")
             level_5 = register("level_5", 7)
             up_5 = register("up_5", 1)
-            m.d.comb += over.eq(level >= top_of(common_4.codec))
+            m.d.comb += over.eq(level >= top_of(common[4].codec))
             m.d.sync += [
-                level_5.eq(Mux(over, top_of(common_4.codec), level)),
+                level_5.eq(Mux(over, top_of(common[4].codec), level)),
                 up_5.eq(~over & (self.draws[lane] < shifted_4[:16])),
             ]
 
@@ -134,10 +135,10 @@ class Quantizer(wiring.Component):
             sign_5, zero_5 = signs[4][0], signs[4][1]
             m.d.comb += rounded.eq(level_5 + up_5)
             negative = sign_5 & (rounded != 0)
-            with m.If(common_5.dead | zero_5):
+            with m.If(common[5].dead | zero_5):
                 m.d.sync += code.eq(0)
             with m.Else():
                 m.d.sync += code.eq(by_bits(
-                    common_5.codec, Cat(rounded[:1], negative), Cat(rounded[:3], negative),
+                    common[5].codec, Cat(rounded[:1], negative), Cat(rounded[:3], negative),
                     Cat(rounded, negative)))
         return m

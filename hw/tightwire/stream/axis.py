@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .beat import SIDE, BeatStream
-from .buffer import Buffer
+from .queue import Queue
 
 __all__ = ["USER", "axis_members", "AxisInput", "AxisOutput"]
 
@@ -54,10 +54,11 @@ class AxisInput(wiring.Component):
     """AXI-Stream in, beats out.
 
     Bytes without tkeep become 0. A frame whose tkeep has a hole, is zero, or is not all ones
-    before tlast is marked with an error. Latency 1 clock, one beat a clock.
+    before tlast is marked with an error. Latency 2 clocks, one beat a clock; tready comes from
+    registers, and the inputs go nowhere but into memory.
     """
 
-    latency = Buffer.latency
+    latency = Queue.latency + 1
 
     def __init__(self, *, lanes):
         self.lanes = lanes
@@ -68,41 +69,47 @@ class AxisInput(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.buffer = buffer = Buffer(self.i.p.shape())
-        wiring.connect(m, wiring.flipped(self.i), buffer.i)
-        beat, axis = self.o.p, buffer.o.p
+        m.submodules.queue = queue = Queue(self.i.p.shape(), 16)
+        wiring.connect(m, wiring.flipped(self.i), queue.i)
+        axis = queue.o.p
         user = data.View(USER, axis.tuser)
         keep = axis.tkeep
+        bytes_ = 4 * self.lanes
+        beat = Signal(self.o.p.shape(), reset_less=True)
         begin = Signal(init=1)
         broken = Signal()  # an earlier beat of the frame had a bad tkeep
         bad = Signal()
-        held = Signal(SIDE, reset_less=True)
-        bytes_ = 4 * self.lanes
         m.d.comb += [
-            self.o.valid.eq(buffer.o.valid),
-            buffer.o.ready.eq(self.o.ready),
-            beat.data.eq(Cat(Mux(keep[n], axis.tdata.word_select(n, 8), 0)
-                             for n in range(bytes_))),
-            beat.first.eq(begin),
-            beat.last.eq(axis.tlast),
+            self.o.p.eq(beat),
+            queue.o.ready.eq(~self.o.valid | self.o.ready),
             bad.eq(broken | ~keep[0] | (~keep[:-1] & keep[1:]).any() | ~axis.tlast & ~keep.all()),
-            beat.error.eq(axis.tlast & (user.error | bad)),
-            beat.side.eq(held),
         ]
-        for n in range(1, bytes_):
-            with m.If(keep[n - 1] & ~keep[n]):
-                m.d.comb += beat.empty.eq(bytes_ - n)
-        with m.If(begin):
-            m.d.comb += [beat.side[name].eq(user[name]) for name in SIDE.members]
-        with m.If(self.o.valid & self.o.ready):
-            m.d.sync += [begin.eq(axis.tlast), broken.eq(bad & ~axis.tlast), held.eq(beat.side)]
+        with m.If(queue.o.ready):
+            m.d.sync += self.o.valid.eq(queue.o.valid)
+        with m.If(queue.o.ready & queue.o.valid):
+            m.d.sync += [
+                beat.first.eq(begin),
+                beat.last.eq(axis.tlast),
+                beat.error.eq(axis.tlast & (user.error | bad)),
+                beat.empty.eq(0),
+                begin.eq(axis.tlast),
+                broken.eq(bad & ~axis.tlast),
+            ]
+            for n in range(bytes_):
+                m.d.sync += beat.data.as_value().word_select(n, 8).eq(
+                    Mux(keep[n], axis.tdata.word_select(n, 8), 0))
+            for n in range(1, bytes_):
+                with m.If(keep[n - 1] & ~keep[n] & axis.tlast):
+                    m.d.sync += beat.empty.eq(bytes_ - n)
+            with m.If(begin):
+                m.d.sync += [beat.side[name].eq(user[name]) for name in SIDE.members]
         return m
 
 
 class AxisOutput(wiring.Component):
-    """Beats in, AXI-Stream out. Latency 1 clock, one beat a clock."""
+    """Beats in, AXI-Stream out: no latency, since what comes in comes from registers."""
 
-    latency = Buffer.latency
+    latency = 0
 
     def __init__(self, *, lanes):
         self.lanes = lanes
@@ -113,14 +120,12 @@ class AxisOutput(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.buffer = buffer = Buffer(self.o.p.shape())
-        wiring.connect(m, buffer.o, wiring.flipped(self.o))
-        beat, axis = self.i.p, buffer.i.p
+        beat, axis = self.i.p, self.o.p
         user = data.View(USER, axis.tuser)
         bytes_ = 4 * self.lanes
         m.d.comb += [
-            buffer.i.valid.eq(self.i.valid),
-            self.i.ready.eq(buffer.i.ready),
+            self.o.valid.eq(self.i.valid),
+            self.i.ready.eq(self.o.ready),
             axis.tdata.eq(beat.data),
             axis.tlast.eq(beat.last),
             axis.tkeep.eq(Cat(beat.empty < bytes_ - n for n in range(bytes_))),

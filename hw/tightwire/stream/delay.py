@@ -1,8 +1,10 @@
-"""A fixed delay for wide data, in distributed RAM."""
+"""A fixed delay for wide data, in memory."""
 
-from amaranth.hdl import Module, Mux, Shape, Signal
+from amaranth.hdl import Module, Shape, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
+
+from .ram_queue import following
 
 __all__ = ["Delay"]
 
@@ -10,8 +12,8 @@ __all__ = ["Delay"]
 class Delay(wiring.Component):
     """``o`` is ``i`` of ``clocks`` clocks ago.
 
-    A ring in distributed RAM with a registered output: a sixth of the logic of a shift register
-    where the family has no shift register primitive, and half where it has.
+    A ring in block RAM, or in distributed RAM where it is narrower than a block RAM, with a
+    register behind it.
 
     Parameters
     ----------
@@ -29,16 +31,19 @@ class Delay(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        depth = self.latency - 1  # the output register is the last place
+        # The RAM's register and ours are two of the places; one more keeps the place that is
+        # read apart from the one that is written.
+        depth = self.latency - 1
         at = Signal(range(depth))
+        style = "block" if self.shape.width >= 72 else "distributed"
         m.submodules.ring = ring = memory.Memory(
-            shape=self.shape, depth=depth, init=[], attrs={"ram_style": "distributed"})
-        write = ring.write_port()
-        read = ring.read_port(domain="comb")
+            shape=self.shape, depth=depth, init=[], attrs={"ram_style": style})
+        write, read = ring.write_port(), ring.read_port()
         held = Signal(self.shape, reset_less=True)
         m.d.comb += [
             write.en.eq(1), write.addr.eq(at), write.data.eq(self.i),
-            read.addr.eq(at), self.o.eq(held),
+            read.en.eq(1), read.addr.eq(following(at, depth)),
+            self.o.eq(held),
         ]
-        m.d.sync += [at.eq(Mux(at == depth - 1, 0, at + 1)), held.eq(read.data)]
+        m.d.sync += [at.eq(following(at, depth)), held.eq(read.data)]
         return m

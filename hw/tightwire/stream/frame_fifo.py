@@ -1,107 +1,72 @@
 """A FIFO of beats in block RAM that knows frames."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import memory, wiring
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from .beat import SIDE, BeatStream
+from .beat import SIDE, BeatStream, beat_layout
+from .ram_queue import RamReader, following
 
 __all__ = ["FrameFifo", "FrameStore"]
-
-
-def _next(pointer, depth):
-    return Mux(pointer == depth - 1, 0, pointer + 1)
 
 
 class _FrameRam(wiring.Component):
     """The memory and the read side that both FIFOs share.
 
-    The owner writes at ``write_*`` and says by ``add`` how many beats have become readable;
+    The owner writes at ``write_at`` and says by ``add`` how many beats have become readable;
     ``o`` gives them out, with one entry of the side memory for each frame.
     """
 
     def __init__(self, *, lanes, depth, frames):
-        self.lanes = lanes
         self.depth = depth
         self.frames = frames
         super().__init__({
             "write": In(1),
             "write_at": In(range(depth)),
-            "beat": In(BeatStream(lanes).members["payload"].shape),
-            "write_side": In(1),
+            "beat": In(beat_layout(lanes)),
             "side_at": In(range(frames)),
             "add": In(range(depth + 1)),
-            "taken": Out(1),       # a beat was fetched: its place is free
+            "taken": Out(1),       # a beat was read: its place is free
             "taken_side": Out(1),  # a frame has left: its side entry is free
             "o": Out(BeatStream(lanes)),
         })
 
     def elaborate(self, platform):
         m = Module()
-        width = 32 * self.lanes
-        empty_width = len(self.beat.empty)
-        m.submodules.beats = beats = memory.Memory(
-            shape=width + empty_width + 2, depth=self.depth, init=[])
+        stored = data.StructLayout({
+            name: self.beat[name].shape() for name in ("data", "empty", "last", "error")})
+        m.submodules.beats = beats = RamReader(stored, self.depth)
         # Distributed: its registered read is then a flip-flop, and side goes straight into
         # control logic, where a block RAM's late output would not do.
         m.submodules.sides = sides = memory.Memory(
             shape=SIDE, depth=self.frames, init=[], attrs={"ram_style": "distributed"})
-        write = beats.write_port()
+        write_side, read_side = sides.write_port(), sides.read_port()
+        side_at = Signal(range(self.frames))
+        first = Signal(init=1)
+        held_first = Signal(reset_less=True)
         m.d.comb += [
-            write.en.eq(self.write),
-            write.addr.eq(self.write_at),
-            write.data.eq(Cat(self.beat.data, self.beat.empty, self.beat.last, self.beat.error)),
-        ]
-        write_side = sides.write_port()
-        m.d.comb += [
-            write_side.en.eq(self.write_side),
+            beats.write.eq(self.write),
+            beats.write_at.eq(self.write_at),
+            *(beats.data[name].eq(self.beat[name]) for name in stored.members),
+            beats.add.eq(self.add),
+            self.taken.eq(beats.taken),
+            write_side.en.eq(self.write & self.beat.first),
             write_side.addr.eq(self.side_at),
             write_side.data.eq(self.beat.side),
-        ]
 
-        # Two stages: the RAM's own register, then one of ours.
-        ram_valid = Signal()
-        ram_go = Signal()
-        out_go = Signal()
-        readable = Signal(range(self.depth + 1))
-        read_at = Signal(range(self.depth))
-        read = beats.read_port()
-        fetch = Signal()
-        m.d.comb += [
-            out_go.eq(~self.o.valid | self.o.ready),
-            ram_go.eq(~ram_valid | out_go),
-            fetch.eq(ram_go & (readable != 0)),
-            read.en.eq(fetch),
-            read.addr.eq(read_at),
-            self.taken.eq(fetch),
-        ]
-        m.d.sync += readable.eq(readable + self.add - fetch)
-        with m.If(fetch):
-            m.d.sync += read_at.eq(_next(read_at, self.depth))
-        with m.If(ram_go):
-            m.d.sync += ram_valid.eq(fetch)
-
-        side_at = Signal(range(self.frames))
-        read_side = sides.read_port()
-        payload = self.o.p
-        first = Signal(init=1)
-        held = Signal(width + empty_width + 2, reset_less=True)
-        last = read.data[width + empty_width]
-        m.d.comb += [
+            read_side.en.eq(beats.moved),
             read_side.addr.eq(side_at),
-            read_side.en.eq(out_go & ram_valid),
-            Cat(payload.data, payload.empty, payload.last, payload.error).eq(held),
-            payload.side.eq(read_side.data),
+            self.taken_side.eq(beats.moved & beats.next.last),
+            self.o.valid.eq(beats.o.valid),
+            beats.o.ready.eq(self.o.ready),
+            *(self.o.p[name].eq(beats.o.p[name]) for name in stored.members),
+            self.o.p.first.eq(held_first),
+            self.o.p.side.eq(read_side.data),
         ]
-        held_first = Signal(reset_less=True)
-        m.d.comb += payload.first.eq(held_first)
-        with m.If(out_go):
-            m.d.sync += self.o.valid.eq(ram_valid)
-            with m.If(ram_valid):
-                m.d.sync += [held.eq(read.data), held_first.eq(first), first.eq(last)]
-                with m.If(last):
-                    m.d.sync += side_at.eq(_next(side_at, self.frames))
-        m.d.comb += self.taken_side.eq(out_go & ram_valid & last)
+        with m.If(beats.moved):
+            m.d.sync += [held_first.eq(first), first.eq(beats.next.last)]
+        with m.If(self.taken_side):
+            m.d.sync += side_at.eq(following(side_at, self.frames))
         return m
 
 
@@ -140,7 +105,6 @@ class FrameFifo(wiring.Component):
             write.eq(self.i.valid & self.i.ready),
             ram.write.eq(write),
             ram.beat.eq(self.i.p),
-            ram.write_side.eq(write & self.i.p.first),
             ram.add.eq(write),
         ]
         m.d.sync += [
@@ -148,9 +112,9 @@ class FrameFifo(wiring.Component):
             slots.eq(slots - (write & self.i.p.last) + ram.taken_side),
         ]
         with m.If(write):
-            m.d.sync += ram.write_at.eq(_next(ram.write_at, self.depth))
+            m.d.sync += ram.write_at.eq(following(ram.write_at, self.depth))
             with m.If(self.i.p.last):
-                m.d.sync += ram.side_at.eq(_next(ram.side_at, self.frames))
+                m.d.sync += ram.side_at.eq(following(ram.side_at, self.frames))
         return m
 
 
@@ -215,7 +179,6 @@ class FrameStore(wiring.Component):
             self.dropped_long.eq(too_long),
             ram.write.eq(write),
             ram.beat.eq(beat),
-            ram.write_side.eq(write & beat.first),
         ]
         with m.If(skip & self.i.valid & beat.last):
             m.d.sync += skip.eq(0)
@@ -224,14 +187,14 @@ class FrameStore(wiring.Component):
         with m.Elif(back):
             m.d.sync += [begun.eq(0), ram.write_at.eq(begun_at)]
         with m.Elif(write):
-            m.d.sync += ram.write_at.eq(_next(ram.write_at, self.depth))
+            m.d.sync += ram.write_at.eq(following(ram.write_at, self.depth))
             with m.If(end | self.cut_through):
                 m.d.comb += ram.add.eq(begun + 1)
-                m.d.sync += [begun.eq(0), begun_at.eq(_next(ram.write_at, self.depth))]
+                m.d.sync += [begun.eq(0), begun_at.eq(following(ram.write_at, self.depth))]
             with m.Else():
                 m.d.sync += begun.eq(begun + 1)
             with m.If(end):
-                m.d.sync += ram.side_at.eq(_next(ram.side_at, self.frames))
+                m.d.sync += ram.side_at.eq(following(ram.side_at, self.frames))
         given_back = Signal(range(self.depth + 1))
         m.d.comb += given_back.eq(Mux(too_long, begun, Mux(back, begun + 1, 0)))
         m.d.sync += [

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .queue import Queue
+from .ram_queue import RamQueue
 
 __all__ = ["Outlet"]
 
@@ -12,8 +12,8 @@ __all__ = ["Outlet"]
 class Outlet(wiring.Component):
     """A buffer at the end of a pipeline, with room reserved at its beginning.
 
-    Latency 2 clocks, the output registered; one item a clock where ``depth`` is at least the
-    pipeline's latency and 4.
+    Latency ``Outlet.latency`` clocks; one item a clock where ``depth`` is at least the pipeline's
+    latency and 5.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Outlet(wiring.Component):
     o : Out, stream
     """
 
-    latency = 2
+    latency = RamQueue.latency
 
     def __init__(self, shape, depth):
         self.shape = shape
@@ -40,21 +40,13 @@ class Outlet(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.queue = queue = Queue(self.shape, self.depth)
+        m.submodules.queue = queue = RamQueue(self.shape, self.depth)
+        wiring.connect(m, queue.o, wiring.flipped(self.o))
         free = Signal(range(self.depth + 1), init=self.depth)
-        take = Signal()
-        held = Signal(self.shape, reset_less=True)
         m.d.comb += [
             self.room.eq(free != 0),
             queue.i.valid.eq(self.i_valid),
             queue.i.payload.eq(self.i),
-            queue.o.ready.eq(~self.o.valid | self.o.ready),
-            take.eq(queue.o.valid & queue.o.ready),
-            self.o.payload.eq(held),
         ]
-        m.d.sync += free.eq(free - self.reserve + take)
-        with m.If(queue.o.ready):
-            m.d.sync += self.o.valid.eq(queue.o.valid)
-        with m.If(take):
-            m.d.sync += held.eq(queue.o.payload)
+        m.d.sync += free.eq(free - self.reserve + (self.o.valid & self.o.ready))
         return m
