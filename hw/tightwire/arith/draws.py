@@ -110,7 +110,7 @@ class Draws(wiring.Component):
         m.d.comb += mixers[0].i.eq(Mux(
             tag.base_1, self.frame.p.seed ^ mixers[0].o,
             Mux(into.base_1, self.frame.p.first + _GOLDEN, numbers[0])))
-        for mixer, number in zip(mixers[1:], numbers[1:]):
+        for mixer, number in zip(mixers[1:], numbers[1:], strict=True):
             m.d.comb += mixer.i.eq(number)
 
         # Both banks hold states that are already stepped: the upper half of one is its draw.
@@ -121,14 +121,14 @@ class Draws(wiring.Component):
                 state = Mux(mixer.o == 0, _NOT_ZERO, mixer.o)
                 m.d.sync += ahead[n * share + tag.at].eq(Cat(step(state)))
         with m.If(self.load):
-            m.d.sync += [now.eq(new) for now, new in zip(bank, ahead)]
+            m.d.sync += [now.eq(new) for now, new in zip(bank, ahead, strict=True)]
         with m.Elif(self.step):
             if self.lanes >= 16:
                 m.d.sync += [state.eq(Cat(step(state, self.lanes // 16))) for state in bank]
             else:
                 # The generators take turns: those that have drawn go behind the others.
                 turned = bank[self.lanes:] + [Cat(step(state)) for state in bank[:self.lanes]]
-                m.d.sync += [state.eq(new) for state, new in zip(bank, turned)]
+                m.d.sync += [state.eq(new) for state, new in zip(bank, turned, strict=True)]
         for lane in range(self.lanes):
             state = Cat(step(bank[lane % 16], lane // 16))
             m.d.comb += self.draws[lane].eq(state[16:])

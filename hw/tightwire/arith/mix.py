@@ -24,7 +24,7 @@ class Mix(wiring.Component):
         m = Module()
         value = Signal(32)
         m.d.comb += value.eq(self.i ^ (self.i >> 16))
-        for n, (factor, shift) in enumerate(zip(_FACTORS, (13, 16))):
+        for n, (factor, shift) in enumerate(zip(_FACTORS, (13, 16), strict=True)):
             low = Signal(32, name=f"low_{n}", reset_less=True)
             high = [Signal(16, name=f"high_{n}_{k}", reset_less=True) for k in range(2)]
             product = Signal(32, name=f"product_{n}", reset_less=True)

@@ -1,6 +1,6 @@
 """float32 in, records out."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -144,7 +144,8 @@ class Compressor(wiring.Component):
         quantised_1 = is_quantised(beat.side)
         bucket_end_1 = Signal()
         count(counters[0], beat, step_1)
-        room_1 = reservation(founds, step_1 & bucket_end_1, founds.o.valid & founds.o.ready, "founds")
+        room_1 = reservation(
+            founds, step_1 & bucket_end_1, founds.o.valid & founds.o.ready, "founds")
         may_1 = room_1 & seeds.i.ready
         m.d.comb += [
             bucket_end_1.eq(quantised_1 & (counters[0].last | beat.last)),
@@ -195,7 +196,7 @@ class Compressor(wiring.Component):
             requests.i.p.largest.eq(founds.o.p.largest),
             requests.i.p.euclidean.eq(use_root),
             requests.i.p.codec.eq(beat.side.codec),
-            euclidean.i_valid.eq(step_2 & quantised_2 & (root_held & ~begin_2 | use_root & begin_2)),
+            euclidean.i_valid.eq(step_2 & quantised_2 & Mux(begin_2, use_root, root_held)),
             euclidean.i.eq(beat.data),
             euclidean.i_end.eq(counter.last),
             exponent.eq(exponent_held),
@@ -276,11 +277,11 @@ class Compressor(wiring.Component):
             draws.load.eq(valids[use - 1] & ats[use - 1].first),
             draws.step.eq(valids[use] & ~ats[use].whole),
         ]
-        m.submodules.raw = raw = Delay(32 * lanes, Quantizer.latency)
+        m.submodules.raw = raw = Delay(32 * lanes, Quantizer.latency + Packer.raw_latency)
         m.d.comb += [
             raw.i.eq(data_0),
             packer.i_valid.eq(valids[-1]),
-            packer.i.raw.eq(raw.o),
+            packer.raw.eq(raw.o),
             packer.i.codes.eq(quantizer.o),
             *(packer.i[name].eq(at[name])
               for name in ("whole", "empty", "norm_valid", "norm", "codec", "last", "error")),

@@ -64,8 +64,10 @@ class Decompressor(wiring.Component):
         item = unpacker.o
         # What goes beside the codes. The ring has no reset, so valid has registers of its own.
         control = data.StructLayout({name: item[name].shape() for name in (
-            "whole", "raw", "empty", "first", "last", "error", "side")})
+            "whole", "empty", "first", "last", "error", "side")})
         m.submodules.beside = beside = Delay(control, Dequantizer.latency)
+        m.submodules.raw = raw = Delay(
+            32 * self.lanes, Unpacker.raw_lead + Dequantizer.latency)
         before, after = Signal(control), Signal(control)
         valid = unpacker.o_valid
         for n in range(Dequantizer.latency):
@@ -96,6 +98,7 @@ class Decompressor(wiring.Component):
             dequantizer.codes.eq(item.codes),
             *(before[name].eq(item[name]) for name in control.members),
             beside.i.eq(before),
+            raw.i.eq(unpacker.raw),
             after.eq(beside.o),
             outlet.i_valid.eq(valid),
             *(outlet.i[name].eq(after[name])
@@ -103,5 +106,5 @@ class Decompressor(wiring.Component):
             outlet.i.data.eq(dequantizer.o),
         ]
         with m.If(after.whole):
-            m.d.comb += outlet.i.data.eq(after.raw)
+            m.d.comb += outlet.i.data.as_value().eq(raw.o)
         return m

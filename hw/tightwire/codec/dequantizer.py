@@ -90,12 +90,11 @@ class Dequantizer(wiring.Component):
             ]
         m.d.sync += held.eq(scale)
 
-        stages = [scale]
+        scales = [scale]  # as many clocks after
         for n in range(1, self.lane_latency):
             stage = Signal(scale_layout, name=f"scale_{n}", reset_less=True)
-            m.d.sync += stage.eq(stages[-1])
-            stages.append(stage)
-        _, scale_1, scale_2, scale_3 = stages
+            m.d.sync += stage.eq(scales[-1])
+            scales.append(stage)
 
         for lane in range(self.lanes):
             def register(name, shape, lane=lane):
@@ -104,16 +103,17 @@ class Dequantizer(wiring.Component):
             # 1: the level moved up to bit 6, and by how much
             level, sign = codes[lane][:7], codes[lane][7]
             places = Signal(3, name=f"places_{lane}")
+            down = Signal(signed(4), name=f"down_{lane}")  # - places
             for n in range(7):
                 with m.If(level[n]):
-                    m.d.comb += places.eq(6 - n)
+                    m.d.comb += [places.eq(6 - n), down.eq(n - 6)]
             level_1 = register("level_1", 7)
             field_1 = register("field_1", signed(9))
             sign_1 = register("sign_1", 1)
             zero_1 = register("zero_1", 1)
             m.d.sync += [
                 level_1.eq(level << places),
-                field_1.eq(Mux(scale.uniform, -places, level)),
+                field_1.eq(Mux(scale.uniform, down, level)),
                 sign_1.eq(sign),
                 zero_1.eq((level == 0) | scale.zero),
             ]
@@ -126,21 +126,21 @@ class Dequantizer(wiring.Component):
             sign_2, sign_3 = register("sign_2", 1), register("sign_3", 1)
             zero_2, zero_3 = register("zero_2", 1), register("zero_3", 1)
             m.d.sync += [
-                product_2.eq(level_1 * scale_1.w), product_3.eq(product_2),
-                field_2.eq(scale_1.base + field_1), field_3.eq(field_2),
+                product_2.eq(level_1 * scales[1].w), product_3.eq(product_2),
+                field_2.eq(scales[1].base + field_1), field_3.eq(field_2),
                 sign_2.eq(sign_1), sign_3.eq(sign_2),
                 zero_2.eq(zero_1), zero_3.eq(zero_2),
             ]
 
             # 4: cut to 24 bits, or the norm's own
-            carry = product_3[24] & scale_3.uniform
-            fraction = Mux(scale_3.uniform,
-                           Mux(product_3[24], product_3[1:24], product_3[:23]), scale_3.fraction)
+            carry = product_3[24] & scales[3].uniform
+            fraction = Mux(scales[3].uniform,
+                           Mux(product_3[24], product_3[1:24], product_3[:23]), scales[3].fraction)
             field_4 = Signal(signed(11), name=f"field_4_{lane}")
             m.d.comb += field_4.eq(field_3 + carry)
-            with m.If(scale_3.nan):
+            with m.If(scales[3].nan):
                 m.d.sync += self.o[lane].eq(NAN)
-            with m.Elif(zero_3 | (field_4 < 1)):
+            with m.Elif(zero_3 | field_4[-1] | (field_4 == 0)):
                 m.d.sync += self.o[lane].eq(0)
             with m.Else():
                 m.d.sync += self.o[lane].eq(Cat(fraction, field_4[:8], sign_3))

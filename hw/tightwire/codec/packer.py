@@ -30,15 +30,17 @@ class Packer(wiring.Component):
     room : Out(1), an item may be reserved
     reserve, reserve_last : In(1), an item is on its way; it is the last of its frame
     i_valid, i : In, an item that was reserved:
-        whole : its beat is taken from ``raw``, ``empty`` with it
+        whole : its beat is what ``raw`` is ``raw_latency`` clocks later, ``empty`` with it
         norm_valid, norm : a norm goes before the codes
         codes, codec : lanes codes
         last, error : the item is the last of its frame, which is broken
+    raw : In, lanes words
     o : Out, stream of beats without ``first`` and ``side``
     """
 
     depth = 32
     latency = 4
+    raw_latency = 2
 
     def __init__(self, *, lanes):
         self.lanes = lanes
@@ -48,8 +50,9 @@ class Packer(wiring.Component):
         super().__init__({
             "room": Out(1), "reserve": In(1), "reserve_last": In(1),
             "i_valid": In(1),
+            "raw": In(data.ArrayLayout(32, lanes)),
             "i": In(data.StructLayout({
-                "whole": 1, "raw": data.ArrayLayout(32, lanes), "empty": beat["empty"].shape,
+                "whole": 1, "empty": beat["empty"].shape,
                 "norm_valid": 1, "norm": 32, "codes": data.ArrayLayout(8, lanes),
                 "codec": CODEC, "last": 1, "error": 1})),
             "o": Out(stream.Signature(self.beat)),
@@ -83,13 +86,11 @@ class Packer(wiring.Component):
         control = data.StructLayout({
             "whole": 1, "empty": item.empty.shape(), "norm_valid": 1, "norm": 32, "last": 1,
             "error": 1})
-        raw_1 = Signal(32 * lanes, reset_less=True)
         item_1 = Signal(control, reset_less=True)
         m.d.sync += [
             valid_1.eq(self.i_valid),
             words_1.eq(words),
             count_1.eq(Mux(complete, count, 0)),
-            raw_1.eq(item.raw),
             *(item_1[name].eq(item[name]) for name in control.members),
         ]
         with m.If(self.i_valid):
@@ -117,20 +118,21 @@ class Packer(wiring.Component):
         write_2 = Signal(lanes)
         wrapped_2 = Signal(lanes, reset_less=True)
         norm_at_2 = Signal(lanes, reset_less=True)
-        raw_2 = Signal(data.ArrayLayout(32, lanes), reset_less=True)
         norm_2 = Signal(32, reset_less=True)
         whole_2 = Signal(reset_less=True)
         beat_at_2 = Signal(range(self.depth), reset_less=True)
+        beat_after_2 = Signal(range(self.depth), reset_less=True)
         m.d.sync += [
             words_2.eq(rotated[codes_at] if width > 1 else words_1),
-            raw_2.eq(raw_1), norm_2.eq(item_1.norm), whole_2.eq(item_1.whole),
-            beat_at_2.eq(beat_at),
+            norm_2.eq(item_1.norm), whole_2.eq(item_1.whole),
+            beat_at_2.eq(beat_at), beat_after_2.eq(beat_at + 1),
         ]
         for lane in range(lanes):
             behind = (Const(lane, lanes_log2 + 1) - at)[:lanes_log2]
             m.d.sync += [
                 write_2[lane].eq(valid_1 & (behind < size)),
-                wrapped_2[lane].eq(at > lane),
+                # A table, since a comparison would be made of carries.
+                wrapped_2[lane].eq(Array(int(n > lane) for n in range(lanes))[at]),
                 norm_at_2[lane].eq(norm_valid & (at == lane)),
             ]
         ends = Signal(2)
@@ -166,8 +168,8 @@ class Packer(wiring.Component):
             port = ram.write_port()
             m.d.comb += [
                 port.en.eq(write_2[lane]),
-                port.addr.eq(beat_at_2 + wrapped_2[lane]),
-                port.data.eq(Mux(whole_2, raw_2[lane],
+                port.addr.eq(Mux(wrapped_2[lane], beat_after_2, beat_at_2)),
+                port.data.eq(Mux(whole_2, self.raw[lane],
                                  Mux(norm_at_2[lane], norm_2, words_2[lane % width]))),
             ]
             read = ram.read_port(domain="comb")

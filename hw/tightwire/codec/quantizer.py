@@ -89,9 +89,10 @@ class Quantizer(wiring.Component):
                 product_2.eq(product_1 + (common[1].k << 17)),
                 y_1.eq(self.scale.offset - field),
                 y_2.eq(y_1),
-                far_2.eq(y_1 > 31),
-                up_to_6_2.eq(y_1 <= 6),
-                up_to_7_2.eq(y_1 <= 7),
+                # Of y: above 31, up to 6, up to 7. Bits make less logic than comparisons.
+                far_2.eq(~y_1[9] & y_1[5:9].any()),
+                up_to_6_2.eq(y_1[9] | ~y_1[3:9].any() & ~y_1[:3].all()),
+                up_to_7_2.eq(y_1[9] | ~y_1[3:9].any()),
             ]
 
             # 3, 4: shifted. An exponential level above the lowest is found by the place of the
@@ -113,17 +114,21 @@ class Quantizer(wiring.Component):
             m.d.sync += [
                 shifted_3.eq(Mux(far_2 & ~high, 0, product_2[12:] >> (amount[3:] << 3))),
                 amount_3.eq(amount[:3]),
-                level_3.eq(Mux(high, (7 + w35 - y_2)[:7], 0)),
+                # 7 + w35 - y, by one adder: -y is ~y + 1, and w35 is its carry
+                level_3.eq(Mux(high, (Cat(1, ~y_2[:7]) + Cat(w35, Const(8, 7)))[1:8], 0)),
                 level_4.eq(level_3),
                 shifted_4.eq(shifted_3 >> amount_3),
             ]
 
             # 5: clamped, and compared with the draw
-            level = Mux(common[4].exponential, level_4, shifted_4[16:])
+            level = Signal(8, name=f"level_{lane}")
+            m.d.comb += level.eq(Mux(common[4].exponential, level_4, shifted_4[16:]))
             over = Signal(name=f"over_{lane}")
             level_5 = register("level_5", 7)
             up_5 = register("up_5", 1)
-            m.d.comb += over.eq(level >= top_of(common[4].codec))
+            m.d.comb += over.eq(by_bits(  # level >= top
+                common[4].codec, level.any(), level[3:].any() | level[:3].all(),
+                level[7:].any() | level[:7].all()))
             m.d.sync += [
                 level_5.eq(Mux(over, top_of(common[4].codec), level)),
                 up_5.eq(~over & (self.draws[lane] < shifted_4[:16])),

@@ -33,8 +33,9 @@ class Unpacker(wiring.Component):
     i : In, stream of beats, as FrameCheck leaves them
     room : In(1), an item may be made
     issue : Out(1), an item is made; it is out ``item_latency`` clocks later
+    raw : Out, lanes words
     o_valid, o : Out, an item:
-        whole : the beat is ``raw``, with ``empty``
+        whole : the beat is what ``raw`` was ``raw_lead`` clocks ago, with ``empty``
         norm_valid, norm : the item is the first of its bucket
         codes : lanes codes of 8 bits: sign, then level
         first, last, error, side : of the beat of elements
@@ -42,6 +43,7 @@ class Unpacker(wiring.Component):
 
     depth = 16
     item_latency = 3
+    raw_lead = 2
     latency = 1 + item_latency
 
     def __init__(self, *, lanes, max_bucket):
@@ -49,9 +51,10 @@ class Unpacker(wiring.Component):
         self.max_bucket = max_bucket
         super().__init__({
             "i": In(BeatStream(lanes)),
-            "room": In(1), "issue": Out(1), "o_valid": Out(1),
+            "room": In(1), "issue": Out(1), "raw": Out(data.ArrayLayout(32, lanes)),
+            "o_valid": Out(1),
             "o": Out(data.StructLayout({
-                "whole": 1, "raw": data.ArrayLayout(32, lanes), "empty": range(4 * lanes),
+                "whole": 1, "empty": range(4 * lanes),
                 "norm_valid": 1, "norm": 32, "codes": data.ArrayLayout(8, lanes),
                 "first": 1, "last": 1, "error": 1, "side": SIDE})),
         })
@@ -64,12 +67,14 @@ class Unpacker(wiring.Component):
         # The memory, a bank for each word, and what is said of a beat and of a frame.
         write_at = Signal(range(depth))
         read_at = Signal(range(depth))
+        following_at = Signal(range(depth))
         at = Signal(lanes_log2)  # the next word, in the beat at read_at
         level = Signal(range(depth + 1))
         used = Signal(2)
         write = Signal()
         m.submodules.sides = sides = Queue(SIDE, depth)
         m.d.comb += [
+            following_at.eq(read_at + 1),
             self.i.ready.eq((level != depth) & sides.i.ready),
             write.eq(self.i.valid & self.i.ready),
             sides.i.valid.eq(write & self.i.p.first),
@@ -91,7 +96,9 @@ class Unpacker(wiring.Component):
         words_1 = Signal(data.ArrayLayout(32, max(lanes, 2)), reset_less=True)
         for n in range(len(words_1)):
             read = banks[n % lanes].read_port(domain="comb")
-            m.d.comb += read.addr.eq(read_at + (at > n if lanes > 1 else n))
+            # A table, since a comparison would be made of carries.
+            later = Array(int(k > n) for k in range(lanes))[at] if lanes > 1 else n
+            m.d.comb += read.addr.eq(Mux(later, following_at, read_at))
             m.d.sync += words_1[n].eq(read.data)
         about = data.StructLayout({"last": 1, "error": 1, "empty": range(4 * lanes)})
         m.submodules.abouts = abouts = memory.Memory(
@@ -101,7 +108,7 @@ class Unpacker(wiring.Component):
         m.d.comb += [
             port.en.eq(write), port.addr.eq(write_at),
             *(port.data[name].eq(self.i.p[name]) for name in about.members),
-            this.addr.eq(read_at), following.addr.eq(read_at + 1),
+            this.addr.eq(read_at), following.addr.eq(following_at),
         ]
 
         # 0: what the next beat of elements takes
@@ -196,13 +203,12 @@ class Unpacker(wiring.Component):
         valid_2 = Signal()
         control_2 = Signal(control, reset_less=True)
         phase_2 = Signal.like(phase, reset_less=True)
-        raw_2 = Signal(32 * lanes, reset_less=True)
-        m.d.sync += [valid_2.eq(valid_1), control_2.eq(control_1), phase_2.eq(phase_1),
-                     raw_2.eq(words_1)]  # as many words as there are lanes
+        m.d.sync += [valid_2.eq(valid_1), control_2.eq(control_1), phase_2.eq(phase_1)]
+        m.d.comb += self.raw.eq(words_1)  # as many words as there are lanes
 
         # 3: codes of 8 bits each
         spread = []
-        for bits, share in zip(BITS, beats):
+        for bits, share in zip(BITS, beats, strict=True):
             source = words_2.as_value()
             if share > 1:
                 source = Array(source[n * lanes * bits:(n + 1) * lanes * bits]
@@ -213,7 +219,6 @@ class Unpacker(wiring.Component):
         m.d.sync += [
             self.o_valid.eq(valid_2),
             item.whole.eq(~control_2.quantised),
-            item.raw.eq(raw_2),
             item.norm.eq(norm_2),
             item.codes.eq(by_bits(control_2.side.codec, *spread)),
             *(item[name].eq(control_2[name])

@@ -101,6 +101,9 @@ class AxisInput(wiring.Component):
             for n in range(1, bytes_):
                 with m.If(keep[n - 1] & ~keep[n] & axis.tlast):
                     m.d.sync += beat.empty.eq(bytes_ - n)
+            # Of a tkeep with holes, all up to its highest bit: no byte is left beyond the end.
+            with m.If(keep[-1]):
+                m.d.sync += beat.empty.eq(0)
             with m.If(begin):
                 m.d.sync += [beat.side[name].eq(user[name]) for name in SIDE.members]
         return m

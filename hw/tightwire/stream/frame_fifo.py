@@ -140,7 +140,8 @@ class FrameStore(wiring.Component):
     -------
     i, o : streams of beats
     cut_through : In(1)
-    dropped_long : Out(1), high for one clock when a frame did not fit
+    dropped_long : Out(1), high for one clock at the end of a frame that did not fit and that
+        nothing else is wrong with
     """
 
     latency = 3
@@ -176,7 +177,9 @@ class FrameStore(wiring.Component):
             write.eq(self.i.valid & self.i.ready & ~skip),
             end.eq(write & beat.last),
             back.eq(end & beat.error & ~beat.side.bypass & ~self.cut_through),
-            self.dropped_long.eq(too_long),
+            # One that is broken as well has been counted by who found that.
+            self.dropped_long.eq(skip & self.i.valid & beat.last
+                                 & (~beat.error | beat.side.bypass)),
             ram.write.eq(write),
             ram.beat.eq(beat),
         ]
