@@ -32,7 +32,7 @@ class Divider(wiring.Component):
     shifted : Out(1), set where x = 2a
     """
 
-    latency = 2 + _DIGITS
+    latency = 1 + _DIGITS
 
     def __init__(self, *, interval):
         self.interval = interval
@@ -44,25 +44,22 @@ class Divider(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
-        valid_1 = Signal()
-        a_1 = Signal(24, reset_less=True)
-        b_1 = Signal(24, reset_less=True)
-        less_1 = Signal(reset_less=True)
-        m.d.sync += [
-            valid_1.eq(self.i_valid),
-            a_1.eq(self.a), b_1.eq(self.b), less_1.eq(self.a < self.b),
-        ]
+        # Both first remainders side by side; the sign of one says which it is.
+        once = Signal(25)
+        twice = Signal(25)
+        m.d.comb += [once.eq(self.a - self.b), twice.eq((self.a << 1) - self.b)]
+        shifted = once[24]
 
         layout = data.StructLayout({
             "rest": 24, "b": 24, "b3": 26, "fraction": 2 * _DIGITS, "shifted": 1})
         m.submodules.digits = digits = Recurrence(
             layout, _digit, count=_DIGITS, interval=self.interval)
         m.d.comb += [
-            digits.i_valid.eq(valid_1),
-            digits.i.rest.eq(Mux(less_1, a_1 << 1, a_1) - b_1),
-            digits.i.b.eq(b_1),
-            digits.i.b3.eq(b_1 + (b_1 << 1)),
-            digits.i.shifted.eq(less_1),
+            digits.i_valid.eq(self.i_valid),
+            digits.i.rest.eq(Mux(shifted, twice, once)),
+            digits.i.b.eq(self.b),
+            digits.i.b3.eq(self.b + (self.b << 1)),
+            digits.i.shifted.eq(shifted),
         ]
         m.d.sync += [
             self.o_valid.eq(digits.o_valid),

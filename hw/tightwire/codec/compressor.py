@@ -72,8 +72,8 @@ class Compressor(wiring.Component):
         if codec.levels == Levels.RAW:
             return FrameCheck.floats_latency + 2 * FrameFifo.latency + issue_to_out + store
         beats = bucket // self.lanes
-        norm = (beats - 1 + LargestPass(lanes=self.lanes).latency + 2 * Queue.latency
-                + Scale.latency + RamQueue.latency)
+        norm = (beats - 1 + LargestPass(lanes=self.lanes).latency + RamQueue.latency
+                + Queue.latency + Scale.latency + RamQueue.latency)
         if codec.norm == Norm.EUCLIDEAN:
             norm += beats - 1 + EuclideanPass(
                 lanes=self.lanes, max_bucket=self.max_bucket).latency
@@ -101,7 +101,7 @@ class Compressor(wiring.Component):
 
         # Each FIFO holds the largest bucket and what comes in while its norm is being found.
         # The queues beside it hold one entry a bucket, or one a frame.
-        wait_1 = largest.latency + FrameFifo.latency + 4
+        wait_1 = largest.latency + RamQueue.latency + 4
         wait_2 = euclidean.latency + scale.latency + FrameFifo.latency + 6
         shortest = max(_FEWEST_BEATS, bucket_beats)
         depths = [most_beats + wait for wait in (wait_1, wait_2)]
@@ -110,7 +110,7 @@ class Compressor(wiring.Component):
         m.submodules.fifo_1 = fifo_1 = FrameFifo(lanes=lanes, depth=depths[0], frames=frames[0])
         m.submodules.fifo_2 = fifo_2 = FrameFifo(lanes=lanes, depth=depths[1], frames=frames[1])
         found = data.StructLayout({"largest": 31, "short": 1})
-        m.submodules.founds = founds = Queue(found, buckets[0])
+        m.submodules.founds = founds = RamQueue(found, buckets[0])
         m.submodules.requests = requests = Queue(NORM_REQUEST, wait_2 // bucket_beats + 3)
         m.submodules.roots = roots = Queue(31, 4)
         m.submodules.scales = scales = RamQueue(SCALE, buckets[1])

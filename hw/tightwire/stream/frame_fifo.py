@@ -36,12 +36,16 @@ class _FrameRam(wiring.Component):
         stored = data.StructLayout({
             name: self.beat[name].shape() for name in ("data", "empty", "last", "error")})
         m.submodules.beats = beats = RamReader(stored, self.depth)
-        # Distributed: its registered read is then a flip-flop, and side goes straight into
-        # control logic, where a block RAM's late output would not do.
+        # The next frame's entry is read ahead, over and over, so that the last look is not older
+        # than the beat that it goes with.
         m.submodules.sides = sides = memory.Memory(
-            shape=SIDE, depth=self.frames, init=[], attrs={"ram_style": "distributed"})
+            shape=SIDE, depth=self.frames, init=[],
+            attrs={"ram_style": "block" if self.frames > 16 else "distributed"})
         write_side, read_side = sides.write_port(), sides.read_port()
         side_at = Signal(range(self.frames))
+        side_next = Signal(range(self.frames))
+        held_side = Signal(SIDE, reset_less=True)
+        begin = Signal()
         first = Signal(init=1)
         held_first = Signal(reset_less=True)
         m.d.comb += [
@@ -54,19 +58,22 @@ class _FrameRam(wiring.Component):
             write_side.addr.eq(self.side_at),
             write_side.data.eq(self.beat.side),
 
-            read_side.en.eq(beats.moved),
-            read_side.addr.eq(side_at),
+            begin.eq(beats.moved & first),
+            side_next.eq(Mux(begin, following(side_at, self.frames), side_at)),
+            read_side.en.eq(1),
+            read_side.addr.eq(side_next),
             self.taken_side.eq(beats.moved & beats.next.last),
             self.o.valid.eq(beats.o.valid),
             beats.o.ready.eq(self.o.ready),
             *(self.o.p[name].eq(beats.o.p[name]) for name in stored.members),
             self.o.p.first.eq(held_first),
-            self.o.p.side.eq(read_side.data),
+            self.o.p.side.eq(held_side),
         ]
         with m.If(beats.moved):
             m.d.sync += [held_first.eq(first), first.eq(beats.next.last)]
-        with m.If(self.taken_side):
-            m.d.sync += side_at.eq(following(side_at, self.frames))
+        with m.If(begin):
+            m.d.sync += held_side.eq(read_side.data)
+        m.d.sync += side_at.eq(side_next)
         return m
 
 
