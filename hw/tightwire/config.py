@@ -34,8 +34,9 @@ class CodecConfig:
         block RAM: the compressor keeps two such buckets. Frames with larger buckets are dropped
         and counted.
     frame_bytes : int
-        The largest coded payload of one frame, in bytes, 1,024 to 65,536. Each direction stores
-        two of them. A longer one is dropped and counted, where frames are stored.
+        The largest coded payload of one frame, in bytes, 1,024 to 65,536. Each direction has
+        memory for two of them. Where frames are stored, one that does not fit that memory is
+        dropped and counted.
 
     Raises
     ------

@@ -4,7 +4,8 @@ from amaranth.hdl import Array, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..formats import LOG2_BUCKET_MAX, LOG2_BUCKET_MIN
+from ..config import LANES, check_choice
+from ..formats import BUCKETS, LOG2_BUCKET_MAX, LOG2_BUCKET_MIN
 
 __all__ = ["BucketCounter"]
 
@@ -21,8 +22,8 @@ class BucketCounter(wiring.Component):
     """
 
     def __init__(self, *, lanes, max_bucket):
-        self.lanes = lanes
-        self.max_bucket = max_bucket
+        self.lanes = check_choice("lanes", lanes, LANES)
+        self.max_bucket = check_choice("max_bucket", max_bucket, BUCKETS)
         super().__init__({
             "log2_bucket": In(4), "step": In(1), "end": In(1), "first": Out(1), "last": Out(1),
         })

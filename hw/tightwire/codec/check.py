@@ -4,7 +4,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..formats import LOG2_BUCKET_MIN
+from ..config import LANES, check_choice
+from ..formats import BUCKETS, LOG2_BUCKET_MIN
 from ..stream.beat import BeatStream, beat_layout
 from .bucket import BucketCounter
 from .choice import by_bits, is_legal, is_raw
@@ -46,8 +47,8 @@ class FrameCheck(wiring.Component):
     records_latency = 2
 
     def __init__(self, *, lanes, max_bucket, records):
-        self.lanes = lanes
-        self.max_bucket = max_bucket
+        self.lanes = check_choice("lanes", lanes, LANES)
+        self.max_bucket = check_choice("max_bucket", max_bucket, BUCKETS)
         self.records = records
         self.latency = self.records_latency if records else self.floats_latency
         super().__init__({

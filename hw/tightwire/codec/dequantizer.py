@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..arith.divide import Divider
+from ..config import LANES, check_choice
 from ..formats import NAN
 from ..stream.beat import CODEC
 from ..stream.delay import Delay
@@ -35,7 +36,7 @@ class Dequantizer(wiring.Component):
     latency = Divider.latency + lane_latency
 
     def __init__(self, *, lanes):
-        self.lanes = lanes
+        self.lanes = check_choice("lanes", lanes, LANES)
         super().__init__({
             "norm_valid": In(1), "norm": In(32), "codec": In(CODEC),
             "codes": In(data.ArrayLayout(8, lanes)),

@@ -5,6 +5,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..arith.root import SquareRoot
+from ..config import LANES, check_choice
+from ..formats import BUCKETS
 
 __all__ = ["LargestPass", "EuclideanPass"]
 
@@ -35,7 +37,7 @@ class LargestPass(wiring.Component):
     """
 
     def __init__(self, *, lanes):
-        self.lanes = lanes
+        self.lanes = check_choice("lanes", lanes, LANES)
         # Four to one in a clock: two comparisons in a row.
         self.latency = (lanes.bit_length() - 1 + 1) // 2 + 1
         super().__init__({
@@ -102,8 +104,8 @@ class EuclideanPass(wiring.Component):
     _SQUARE_STAGES = 5
 
     def __init__(self, *, lanes, max_bucket):
-        self.lanes = lanes
-        self.max_bucket = max_bucket
+        self.lanes = check_choice("lanes", lanes, LANES)
+        self.max_bucket = check_choice("max_bucket", max_bucket, BUCKETS)
         self.tree = lanes.bit_length() - 1
         self.latency = self._SQUARE_STAGES + self.tree + 1 + SquareRoot.latency + 1
         super().__init__({

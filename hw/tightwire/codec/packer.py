@@ -4,6 +4,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..config import LANES, check_choice
 from ..formats import BITS
 from ..stream.beat import CODEC, beat_layout
 from .choice import by_bits
@@ -43,7 +44,7 @@ class Packer(wiring.Component):
     raw_latency = 2
 
     def __init__(self, *, lanes):
-        self.lanes = lanes
+        self.lanes = check_choice("lanes", lanes, LANES)
         beat = beat_layout(lanes)
         self.beat = data.StructLayout({
             name: beat[name].shape for name in ("data", "empty", "last", "error")})

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..config import LANES, check_choice
 from ..stream.beat import CODEC
 from .choice import by_bits, is_uniform, top_of
 from .scale import SCALE
@@ -35,7 +36,7 @@ class Quantizer(wiring.Component):
     draw_latency = 4
 
     def __init__(self, *, lanes):
-        self.lanes = lanes
+        self.lanes = check_choice("lanes", lanes, LANES)
         super().__init__({
             "i": In(data.ArrayLayout(32, lanes)),
             "scale": In(SCALE),

@@ -4,7 +4,8 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..formats import BITS
+from ..config import LANES, check_choice
+from ..formats import BITS, BUCKETS
 from ..stream.beat import BeatStream, SIDE
 from ..stream.queue import Queue
 from .bucket import BucketCounter
@@ -47,8 +48,8 @@ class Unpacker(wiring.Component):
     latency = 1 + item_latency
 
     def __init__(self, *, lanes, max_bucket):
-        self.lanes = lanes
-        self.max_bucket = max_bucket
+        self.lanes = check_choice("lanes", lanes, LANES)
+        self.max_bucket = check_choice("max_bucket", max_bucket, BUCKETS)
         super().__init__({
             "i": In(BeatStream(lanes)),
             "room": In(1), "issue": Out(1), "raw": Out(data.ArrayLayout(32, lanes)),
@@ -127,9 +128,16 @@ class Unpacker(wiring.Component):
         done = Signal(range(2 * lanes + 2))  # the end of those that are not needed any more
         crosses = Signal()
         broken = Signal()
+        waits = Signal()   # for another beat
         final = Signal()
         last = Signal()
         error = Signal()
+        m.d.comb += waits.eq(crosses & ~broken)
+        if lanes == 1:
+            # A norm and its first codes take two clocks to come. Other frames are held back by
+            # that much, or there would be a bubble between the two kinds.
+            with m.If(~quantised):
+                m.d.comb += waits.eq(~this.data.last)
         m.d.comb += [
             seen.eq(at + bucket.first + count),
             done.eq(at + bucket.first + Mux(word_done, count, 0)),
@@ -139,7 +147,7 @@ class Unpacker(wiring.Component):
             last.eq(Mux(quantised, final | broken, this.data.last)),
             error.eq(Mux(quantised & crosses & ~broken, following.data.error, this.data.error)),
             self.issue.eq(self.room & sides.o.valid
-                          & ((level >= 2) | ((level == 1) & (~crosses | broken)))),
+                          & ((level >= 2) | ((level == 1) & ~waits))),
             sides.o.ready.eq(self.issue & last),
             bucket.log2_bucket.eq(side.log2_bucket),
             bucket.step.eq(self.issue),

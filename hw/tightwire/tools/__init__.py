@@ -1,0 +1,1 @@
+"""What turns the gateware into files and figures: Verilog, lint, synthesis, the report."""

@@ -1,0 +1,1 @@
+"""Arithmetic in simulation, against plain Python and the golden model."""

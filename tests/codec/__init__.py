@@ -1,0 +1,1 @@
+"""Components of the codec in simulation, against the golden model."""
