@@ -122,12 +122,11 @@ def test_bypass_frames_pass_as_they_are():
 @pytest.mark.parametrize("lanes", [1, 4, 16])
 def test_latency_and_one_item_a_clock(lanes):
     """One long frame of each codec: the first item at its time, and none later than the next."""
-    for frame in frames(np.random.default_rng(SEED), lanes, 13, buckets=(256,), spans=(2,)):
+    for frame in frames(np.random.default_rng(SEED), lanes, 13, buckets=(128,), spans=(2,)):
         beats = list(_beats(lanes, frame, len(frame.beats), 0))
         dut, found, source = _unpack(lanes, beats, 1, (1, 1))
         clocks = [clock for clock, *_ in found]
-        quantised = "codes" in frame.items[0]
-        # With one lane a norm and its first codes are two beats.
-        assert clocks[0] == source.clocks[0] + dut.latency + (lanes == 1 and quantised)
+        # With one lane a norm and its first codes are two beats, and other frames keep to that.
+        assert clocks[0] == source.clocks[0] + dut.latency + (lanes == 1)
         if lanes > 1 and frame.codec.bits < 32:
             assert clocks == list(range(clocks[0], clocks[0] + len(clocks))), str(frame.codec)

@@ -69,11 +69,20 @@ class Draws(wiring.Component):
             m.d.sync += after.eq(tag)
             tag = after
         preempt = Signal()
+        waiting = Signal()  # the frame has been there for a clock
+        # What goes into a multiplier of the mixer comes from registers.
+        pass_1 = Signal(32, reset_less=True)
+        pass_2 = Signal(32, reset_less=True)
         m.d.comb += [
-            into.base_2.eq(tag.base_1),
-            into.base_1.eq(self.frame.valid & ~base_busy & ~base_valid & ~tag.base_1),
+            into.base_1.eq(waiting & ~base_busy & ~base_valid),
             preempt.eq(into.base_1 | into.base_2),
             self.frame.ready.eq(into.base_2),
+        ]
+        m.d.sync += [
+            waiting.eq(self.frame.valid & ~self.frame.ready),
+            pass_1.eq(self.frame.p.first + _GOLDEN),
+            into.base_2.eq(tag.base_1),
+            pass_2.eq(self.frame.p.seed ^ mixers[0].o),
         ]
         with m.If(into.base_1):
             m.d.sync += base_busy.eq(1)
@@ -89,7 +98,7 @@ class Draws(wiring.Component):
         begin = Signal()
         go = Signal()
         m.d.comb += [
-            begin.eq(base_valid & ~running & ~made & clear),
+            begin.eq((base_valid | tag.base_2) & ~running & ~made & clear),
             go.eq(running & ~preempt),
             into.state.eq(go),
             into.at.eq(at),
@@ -98,7 +107,8 @@ class Draws(wiring.Component):
         with m.If(begin):
             m.d.sync += [running.eq(1), base_valid.eq(0), clear.eq(0), at.eq(0)]
             for n, number in enumerate(numbers):
-                m.d.sync += number.eq(base + (_GOLDEN * (n * share + 1) & 0xFFFFFFFF))
+                m.d.sync += number.eq(Mux(base_valid, base, mixers[0].o)
+                                      + (_GOLDEN * (n * share + 1) & 0xFFFFFFFF))
         with m.If(go):
             m.d.sync += at.eq(at + 1)
             for number in numbers:
@@ -108,8 +118,7 @@ class Draws(wiring.Component):
         with m.If(self.start):
             m.d.sync += [made.eq(0), clear.eq(1)]
         m.d.comb += mixers[0].i.eq(Mux(
-            tag.base_1, self.frame.p.seed ^ mixers[0].o,
-            Mux(into.base_1, self.frame.p.first + _GOLDEN, numbers[0])))
+            into.base_2, pass_2, Mux(into.base_1, pass_1, numbers[0])))
         for mixer, number in zip(mixers[1:], numbers[1:], strict=True):
             m.d.comb += mixer.i.eq(number)
 
