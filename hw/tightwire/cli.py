@@ -111,7 +111,7 @@ def _add_report(commands):
     )
     parser.add_argument(
         "--lanes", metavar="N", type=_one_of(LANES), nargs="+",
-        help=f"only these lane counts, of {_listed(LANES)} (default: all, those on ECP5 that fit)")
+        help=f"only these lane counts, of {_listed(LANES)} (default: all, above 8 for UltraScale+ only)")
     parser.add_argument("--quick", action="store_true",
                         help="one seed of place and route, not five")
     parser.add_argument(

@@ -13,7 +13,7 @@ __all__ = ["DEVICE", "CAPACITY", "Netlist", "Area", "synthesise", "place_and_rou
 DEVICE = "LFE5UM5G-85F, speed grade 8, CABGA756"
 """The largest ECP5."""
 
-_DEVICE_OPTIONS = ("--um5g-85k", "--package", "CABGA756", "--speed", "8")
+_DEVICE_OPTIONS = ("--um5g-85k", "--package", "CABGA756", "--speed", "8", "--freq", "150")
 
 CAPACITY = {"luts": 83640, "registers": 83640, "multipliers": 156, "block_rams": 208}
 """What that device has."""

@@ -24,7 +24,7 @@ SEEDS = (1, 2, 3, 4, 5)
 
 _TOP = "codec"
 _ECP5_LANES = (1, 2, 4, 8)
-"""Lanes for ECP5 unless others are asked for: more would fit, but take hours to place and route."""
+"""Lanes for ECP5, at the most: more would fit, but take hours to place and route."""
 
 _CACHE = Cache(BUILD / "synth")
 
@@ -44,8 +44,7 @@ def report(*, lanes, quick, output):
     Parameters
     ----------
     lanes : list of int, or None
-        The lane counts, on both families; all of them for UltraScale+, the smaller ones for ECP5,
-        if None.
+        The lane counts, all of them if None; those above 8 for UltraScale+ only.
     quick : bool
         Only the first seed.
     output : Path
@@ -57,7 +56,7 @@ def report(*, lanes, quick, output):
     """
     seeds = SEEDS[:1] if quick else SEEDS
     ultrascale_lanes = sorted(set(lanes or LANES))
-    ecp5_lanes = sorted(set(lanes or _ECP5_LANES))
+    ecp5_lanes = sorted(set(ultrascale_lanes) & set(_ECP5_LANES))
     steps = 2 * len(ultrascale_lanes) + (1 + len(seeds)) * len(ecp5_lanes)
 
     with Workers(steps) as workers:

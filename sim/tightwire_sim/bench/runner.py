@@ -244,6 +244,8 @@ def _compile(design, simulator, folder):
     except RuntimeError as error:
         raise BenchError(f"{design.name} does not build for {simulator}: {error}\n"
                          + _tail(log)) from None
+    for header in folder.glob("*.gch"):  # precompiled, and large
+        header.unlink()
 
 
 def _tail(log):
