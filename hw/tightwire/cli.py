@@ -111,7 +111,8 @@ def _add_report(commands):
     )
     parser.add_argument(
         "--lanes", metavar="N", type=_one_of(LANES), nargs="+",
-        help=f"only these lane counts, of {_listed(LANES)} (default: all, above 8 for UltraScale+ only)")
+        help=f"only these lane counts, of {_listed(LANES)} (default: all); those above 8 are for "
+             "UltraScale+ only")
     parser.add_argument("--quick", action="store_true",
                         help="one seed of place and route, not five")
     parser.add_argument(
