@@ -89,7 +89,7 @@ def _check(lanes, frames, beats, found):
 def test_frames_that_follow_at_once(lanes):
     """The shortest frames, back to back, each started the moment the one before has ended."""
     rng = random.Random(SEED)
-    frames = _frames(rng, 5 if lanes < 64 else 4)
+    frames = _frames(rng, 5 if lanes < 64 else 3)
     beats = [_shortest(lanes)] * len(frames)
     found, starts = _draw(lanes, frames, beats, rng)
     _check(lanes, frames, beats, found)
@@ -99,7 +99,7 @@ def test_frames_that_follow_at_once(lanes):
 @pytest.mark.parametrize("lanes", LANES)
 def test_frames_of_any_length_at_any_time(lanes):
     rng = random.Random(SEED)
-    frames = _frames(rng, 8 if lanes < 64 else 4)
+    frames = _frames(rng, 8 if lanes < 64 else 2)
     beats = [rng.choice([1, 2, 3, 5, 16, 17, 33, 40]) for _ in frames]
     found, _ = _draw(lanes, frames, beats, rng, late=40, pause=0.3)
     _check(lanes, frames, beats, found)

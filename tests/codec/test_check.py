@@ -106,7 +106,7 @@ def _seen(layout, items):
 def test_frames(lanes, records, paces):
     layout = beat_layout(lanes)
     rng = random.Random(SEED)
-    frames = list(_frames(rng, lanes, records, 16 if lanes == 1 else 20 * lanes // 4 + 20))
+    frames = list(_frames(rng, lanes, records, 14 if lanes == 1 else 20 + 3 * lanes))
     dut = FrameCheck(lanes=lanes, max_bucket=MAX_BUCKET, records=records)
     drops = Counter()
 
