@@ -20,8 +20,8 @@ class Unpacker(wiring.Component):
     The payload is written into a memory by beats and read by words, from wherever a record has
     got to. A frame that is marked as broken ends early, with an item that is marked.
 
-    Latency ``Unpacker.latency`` clocks, one more where a record's first codes are not in the beat
-    of its norm; one item a clock. Nothing waits on the way out: ``room`` says whether another
+    Latency ``Unpacker.latency`` clocks, one more with one lane, where a norm and its first codes
+    are two beats; one item a clock. Nothing waits on the way out: ``room`` says whether another
     item may be made.
 
     Parameters
