@@ -17,7 +17,7 @@ demo: $(INSTALLED) ## simulate two codecs on real gradients and write a report t
 	@$(BIN)/tightwire demo
 
 test: $(INSTALLED) lint ## lint and run all tests, on two cores
-	@$(BIN)/pytest -n 2
+	@$(BIN)/pytest -n 2 --dist loadgroup
 
 verilog: $(INSTALLED) ## write build/codec_16.v, the codec of 16 lanes, and lint it
 	@$(BIN)/tightwire verilog codec --lanes 16 -o build/codec_16.v --lint
