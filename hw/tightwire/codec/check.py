@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import LANES, check_choice
 from ..formats import BUCKETS, LOG2_BUCKET_MIN
-from ..stream.beat import BeatStream, beat_layout
+from ..stream.beat import SIDE, BeatStream, beat_layout
 from .bucket import BucketCounter
 from .choice import by_bits, is_legal, is_raw
 
@@ -35,6 +35,8 @@ class FrameCheck(wiring.Component):
     max_bucket : int
     records : bool
         Whether the frames hold records, and not float32.
+    side : data.StructLayout
+        Side band of the beats: ``SIDE``, or one that has its members and more.
 
     Members
     -------
@@ -46,18 +48,20 @@ class FrameCheck(wiring.Component):
     floats_latency = 1
     records_latency = 2
 
-    def __init__(self, *, lanes, max_bucket, records):
+    def __init__(self, *, lanes, max_bucket, records, side=SIDE):
         self.lanes = check_choice("lanes", lanes, LANES)
         self.max_bucket = check_choice("max_bucket", max_bucket, BUCKETS)
         self.records = records
+        self.side = side
         self.latency = self.records_latency if records else self.floats_latency
         super().__init__({
-            "i": In(BeatStream(lanes)), "o": Out(BeatStream(lanes)), "drop": Out(DROPS),
+            "i": In(BeatStream(lanes, side)), "o": Out(BeatStream(lanes, side)),
+            "drop": Out(DROPS),
         })
 
     def elaborate(self, platform):
         m = Module()
-        held = Signal(beat_layout(self.lanes), reset_less=True)
+        held = Signal(beat_layout(self.lanes, self.side), reset_less=True)
         valid = Signal()
         go = Signal()      # the beat held leaves the register
         skip = Signal()    # the rest of its frame is let go

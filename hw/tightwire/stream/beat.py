@@ -22,7 +22,7 @@ SIDE = data.StructLayout({
 the codec needs. It is constant over the beats of a frame."""
 
 
-def beat_layout(lanes):
+def beat_layout(lanes, side=SIDE):
     """One beat of ``lanes`` 32-bit words.
 
     Members
@@ -31,7 +31,7 @@ def beat_layout(lanes):
     empty : bytes at the end of the beat that are not part of the frame; 0 unless ``last``
     first, last : the frame's first and last beat
     error : with ``last``: the frame is broken, nothing of it may be used
-    side : ``SIDE``, the same on every beat of a frame
+    side : of the layout ``side``, the same on every beat of a frame
     """
     check_choice("lanes", lanes, LANES)
     return data.StructLayout({
@@ -40,10 +40,10 @@ def beat_layout(lanes):
         "first": 1,
         "last": 1,
         "error": 1,
-        "side": SIDE,
+        "side": side,
     })
 
 
-def BeatStream(lanes):
+def BeatStream(lanes, side=SIDE):
     """Signature of a stream of beats."""
-    return stream.Signature(beat_layout(lanes))
+    return stream.Signature(beat_layout(lanes, side))

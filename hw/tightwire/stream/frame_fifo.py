@@ -17,18 +17,19 @@ class _FrameRam(wiring.Component):
     ``o`` gives them out, with one entry of the side memory for each frame.
     """
 
-    def __init__(self, *, lanes, depth, frames):
+    def __init__(self, *, lanes, depth, frames, side):
         self.depth = depth
         self.frames = frames
+        self.side = side
         super().__init__({
             "write": In(1),
             "write_at": In(range(depth)),
-            "beat": In(beat_layout(lanes)),
+            "beat": In(beat_layout(lanes, side)),
             "side_at": In(range(frames)),
             "add": In(range(depth + 1)),
             "taken": Out(1),       # a beat was read: its place is free
             "taken_side": Out(1),  # a frame has left: its side entry is free
-            "o": Out(BeatStream(lanes)),
+            "o": Out(BeatStream(lanes, side)),
         })
 
     def elaborate(self, platform):
@@ -39,12 +40,12 @@ class _FrameRam(wiring.Component):
         # The next frame's entry is read ahead, over and over, so that the last look is not older
         # than the beat that it goes with.
         m.submodules.sides = sides = memory.Memory(
-            shape=SIDE, depth=self.frames, init=[],
+            shape=self.side, depth=self.frames, init=[],
             attrs={"ram_style": "block" if self.frames > 16 else "distributed"})
         write_side, read_side = sides.write_port(), sides.read_port()
         side_at = Signal(range(self.frames))
         side_next = Signal(range(self.frames))
-        held_side = Signal(SIDE, reset_less=True)
+        held_side = Signal(self.side, reset_less=True)
         begin = Signal()
         first = Signal(init=1)
         held_first = Signal(reset_less=True)
@@ -54,7 +55,7 @@ class _FrameRam(wiring.Component):
             *(beats.data[name].eq(self.beat[name]) for name in stored.members),
             beats.add.eq(self.add),
             self.taken.eq(beats.taken),
-            write_side.en.eq(self.write & self.beat.first),
+            write_side.en.eq(self.write),
             write_side.addr.eq(self.side_at),
             write_side.data.eq(self.beat.side),
 
@@ -89,19 +90,23 @@ class FrameFifo(wiring.Component):
         Beats held, 2 or more.
     frames : int
         Frames held, 2 or more.
+    side : data.StructLayout
+        Side band of the beats.
     """
 
     latency = 3
 
-    def __init__(self, *, lanes, depth, frames):
+    def __init__(self, *, lanes, depth, frames, side=SIDE):
         self.lanes = lanes
         self.depth = depth
         self.frames = frames
-        super().__init__({"i": In(BeatStream(lanes)), "o": Out(BeatStream(lanes))})
+        self.side = side
+        super().__init__({"i": In(BeatStream(lanes, side)), "o": Out(BeatStream(lanes, side))})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.ram = ram = _FrameRam(lanes=self.lanes, depth=self.depth, frames=self.frames)
+        m.submodules.ram = ram = _FrameRam(
+            lanes=self.lanes, depth=self.depth, frames=self.frames, side=self.side)
         wiring.connect(m, ram.o, wiring.flipped(self.o))
         free = Signal(range(self.depth + 1), init=self.depth)
         slots = Signal(range(self.frames + 1), init=self.frames)
@@ -142,6 +147,10 @@ class FrameStore(wiring.Component):
     lanes : int
     store_bytes : int
         What is held, in bytes; also the longest frame.
+    side : data.StructLayout
+        Side band of the beats, with a member ``bypass``. What it says with a frame's last beat
+        goes with the whole frame: so it may say what is only known there, such as a length. Not
+        so with ``cut_through``.
 
     Members
     -------
@@ -153,20 +162,22 @@ class FrameStore(wiring.Component):
 
     latency = 3
 
-    def __init__(self, *, lanes, store_bytes):
+    def __init__(self, *, lanes, store_bytes, side=SIDE):
         self.lanes = lanes
+        self.side = side
         self.depth = -(-store_bytes // (4 * lanes))
         self.frames = min(self.depth, 64)
         super().__init__({
-            "i": In(BeatStream(lanes)),
-            "o": Out(BeatStream(lanes)),
+            "i": In(BeatStream(lanes, side)),
+            "o": Out(BeatStream(lanes, side)),
             "cut_through": In(1),
             "dropped_long": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.ram = ram = _FrameRam(lanes=self.lanes, depth=self.depth, frames=self.frames)
+        m.submodules.ram = ram = _FrameRam(
+            lanes=self.lanes, depth=self.depth, frames=self.frames, side=self.side)
         wiring.connect(m, ram.o, wiring.flipped(self.o))
         free = Signal(range(self.depth + 1), init=self.depth)
         slots = Signal(range(self.frames + 1), init=self.frames)
