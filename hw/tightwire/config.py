@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from .formats import BUCKETS
 
-__all__ = ["ConfigError", "LANES", "CodecConfig", "check_choice"]
+__all__ = ["ConfigError", "LANES", "CodecConfig", "NicConfig", "check_choice"]
 
 LANES = (1, 2, 4, 8, 16, 32, 64)
 """Legal numbers of 32-bit words in a beat."""
@@ -19,6 +19,12 @@ def check_choice(name, value, choices):
     if isinstance(value, bool) or value not in choices:
         raise ConfigError(f"{name} must be one of {', '.join(map(str, choices))}, not {value!r}")
     return value
+
+
+def _check_range(name, value, least, most):
+    """ConfigError unless ``value`` is an int from ``least`` to ``most``."""
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ConfigError(f"{name} must be an int from {least} to {most}, not {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +56,49 @@ class CodecConfig:
     def __post_init__(self):
         check_choice("lanes", self.lanes, LANES)
         check_choice("max_bucket", self.max_bucket, BUCKETS)
-        if not isinstance(self.frame_bytes, int) or not 1024 <= self.frame_bytes <= 65536:
-            raise ConfigError(
-                f"frame_bytes must be an int from 1024 to 65536, not {self.frame_bytes!r}")
+        _check_range("frame_bytes", self.frame_bytes, 1024, 65536)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NicConfig:
+    """Parameters of the ``nic`` top.
+
+    Parameters
+    ----------
+    lanes : int
+        32-bit words in a beat, of the host's memory and of the network, one of ``LANES`` up
+        to 16.
+    max_bucket : int
+        As for ``CodecConfig``.
+    frame_bytes : int
+        The longest Ethernet frame, without FCS, in bytes, 1,536 to 16,384.
+    streams : int
+        Streams that may be open in each direction, 1 to 64.
+    messages : int
+        Messages that are being sent at a time, 2 to 64.
+    regions : int
+        Regions that may be posted at a time, 1 to 64.
+    peers : int
+        Entries of the table of peers, 1 to 256.
+
+    Raises
+    ------
+    ConfigError
+    """
+
+    lanes: int = 16
+    max_bucket: int = 8192
+    frame_bytes: int = 9216
+    streams: int = 16
+    messages: int = 8
+    regions: int = 16
+    peers: int = 16
+
+    def __post_init__(self):
+        check_choice("lanes", self.lanes, [lanes for lanes in LANES if lanes <= 16])
+        check_choice("max_bucket", self.max_bucket, BUCKETS)
+        _check_range("frame_bytes", self.frame_bytes, 1536, 16384)
+        _check_range("streams", self.streams, 1, 64)
+        _check_range("messages", self.messages, 2, 64)
+        _check_range("regions", self.regions, 1, 64)
+        _check_range("peers", self.peers, 1, 256)

@@ -10,7 +10,8 @@ from enum import IntEnum
 from operator import index
 
 __all__ = [
-    "Levels", "Norm", "Coding", "Codec", "FormatError", "NAN", "BITS", "BUCKETS",
+    "Levels", "Norm", "Coding", "Codec", "FormatError", "FrameKind", "NAN", "BITS", "BUCKETS",
+    "FLAG_LAST", "HEADER_BYTES", "MAGIC", "UDP_PORT", "VERSION", "WINDOW",
     "LOG2_BUCKET_MIN", "LOG2_BUCKET_MAX", "SPAN_MAX", "RAW", "QSGD4", "QSGDINF4", "NUQSGD4",
     "check_bucket", "check_field",
 ]
@@ -28,6 +29,24 @@ BITS = (2, 4, 8)
 
 SPAN_MAX = 0xFFFF
 """The most buckets that one frame covers."""
+
+
+MAGIC = 0x5457
+"""The first two bytes of a header, "TW" (section 1)."""
+
+VERSION = 1
+
+HEADER_BYTES = 64
+"""Ethernet, IPv4, UDP and the header of 22 bytes (section 1)."""
+
+UDP_PORT = 0x5457
+"""The UDP port of frames, where nobody says otherwise."""
+
+FLAG_LAST = 1
+"""Flag of the last frame of its message (section 1)."""
+
+WINDOW = 64
+"""Frames of a stream that may be on their way: an ACK's bitmap has a bit for each."""
 
 
 class FormatError(ValueError):
@@ -55,6 +74,15 @@ class Coding(IntEnum):
     FIXED = 0
     BITMAP = 1
     ELIAS = 2
+
+
+class FrameKind(IntEnum):
+    """The type of a frame, the low nibble of the header's third byte (section 1)."""
+
+    DATA = 0
+    ACK = 1     # what has arrived; docs/transport.md
+    RESULT = 2  # an aggregator's sum
+    OFFER = 3   # raw, to be coded on the way
 
 
 _BITS_FIELD = {32: 0, 2: 1, 4: 2, 8: 3}

@@ -1,0 +1,1 @@
+"""Whole Ethernet frames: parsing, building, and what is known of one."""
