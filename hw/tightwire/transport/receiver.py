@@ -46,8 +46,8 @@ class Receiver(wiring.Component):
     acknowledged. Frames that are dropped for another reason are not, so that the sender tries
     again.
 
-    A frame takes ``clocks`` clocks and one for each step by which the window moves; a command 3
-    to 4, an acknowledgement 4. Acknowledgements of a stream that wait are merged into one; at
+    A frame takes ``clocks`` clocks where the window moves by one, and one more for each further
+    step; an acknowledgement takes ``acknowledge_clocks``, a command 2 or 3. Acknowledgements of a stream that wait are merged into one; at
     least every second turn is theirs.
 
     A region that cannot be (no length, a length or an address that is no multiple of 4, a bucket
@@ -72,7 +72,8 @@ class Receiver(wiring.Component):
     idle : Out(1), nothing is being worked on
     """
 
-    clocks = 9
+    clocks = 8
+    acknowledge_clocks = 3
 
     def __init__(self, *, config=NicConfig()):
         self.config = config
