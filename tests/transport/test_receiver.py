@@ -1,5 +1,6 @@
 """Receiver against the rules of docs/transport.md, written plainly."""
 
+import itertools
 import random
 from collections import deque
 
@@ -71,11 +72,12 @@ class _Plain:
             return "duplicate", None
         if ahead >= 64:
             return "beyond_window", None
-        for entry, region in self.regions.items():
-            if (region["stream"], region["message"]) == (head["stream"], head["message"]):
-                break
-        else:
+        place = head["stream"], head["message"]
+        entry = next((entry for entry, region in self.regions.items()
+                      if (region["stream"], region["message"]) == place), None)
+        if entry is None:
             return "unposted", None
+        region = self.regions[entry]
         if region["log2_bucket"] != head["log2_bucket"]:
             return "bucket", None
         if head["first"] + head["span"] > region["buckets"]:
@@ -336,5 +338,5 @@ def test_clocks_of_a_frame():
 
     simulate(bench.dut, process, background=[*bench.backgrounds(), ticks])
     taken = [clock for clock, one in enumerate(clocks) if one]
-    gaps = [b - a for a, b in zip(taken, taken[1:], strict=False)]
+    gaps = [b - a for a, b in itertools.pairwise(taken)]
     assert set(gaps) == {Receiver.clocks + Receiver.acknowledge_clocks}

@@ -4,7 +4,6 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..config import NicConfig
 from ..dma.lander import LANDING
 from ..dma.transfer import Status
 from ..formats import LOG2_BUCKET_MIN, WINDOW
@@ -47,8 +46,8 @@ class Receiver(wiring.Component):
     again.
 
     A frame takes ``clocks`` clocks where the window moves by one, and one more for each further
-    step; an acknowledgement takes ``acknowledge_clocks``, a command 2 or 3. Acknowledgements of a stream that wait are merged into one; at
-    least every second turn is theirs.
+    step; an acknowledgement takes ``acknowledge_clocks``, a command 2 or 3. Acknowledgements of
+    a stream that wait are merged into one; at least every second turn is theirs.
 
     A region that cannot be (no length, a length or an address that is no multiple of 4, a bucket
     size that is not built, an entry that is in use) is completed at once with BAD_DESCRIPTOR.
@@ -75,7 +74,7 @@ class Receiver(wiring.Component):
     clocks = 8
     acknowledge_clocks = 3
 
-    def __init__(self, *, config=NicConfig()):
+    def __init__(self, *, config):
         self.config = config
         super().__init__({
             "header": In(stream.Signature(RX_SIDE)),
