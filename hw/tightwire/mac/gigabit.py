@@ -1,7 +1,8 @@
 """The MAC of 1 Gb/s: LiteEth's PHY and transmitter, and the receive side around it."""
 
-from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Instance, Module, ResetSignal, Signal
-from amaranth.lib import cdc, fifo, stream, wiring
+from amaranth.hdl import (
+    ClockDomain, ClockSignal, DomainRenamer, Instance, Module, ResetSignal, Signal)
+from amaranth.lib import cdc, fifo, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import check_choice

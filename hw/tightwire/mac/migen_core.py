@@ -8,7 +8,7 @@ from liteeth.mac.crc import LiteEthMACCRC32Inserter
 from liteeth.mac.gap import LiteEthMACGap
 from liteeth.mac.padding import LiteEthMACPaddingInserter
 from liteeth.mac.preamble import LiteEthMACPreambleChecker, LiteEthMACPreambleInserter
-from liteeth.phy.ecp5rgmii import LiteEthPHYRGMII, LiteEthPHYRGMIIRX
+from liteeth.phy.ecp5rgmii import LiteEthPHYRGMII
 from liteeth.phy.gmii import LiteEthPHYGMIIRX, LiteEthPHYGMIITX
 from migen import If, Signal
 
@@ -58,28 +58,20 @@ class _Core(LiteXModule):
         source = self.source = stream.Endpoint(eth_phy_description(8))
         self.no_start = Signal(name_override="no_start")
         if phy == "gmii":
-            self.cd_eth_rx, self.cd_eth_tx = ClockDomain(), ClockDomain()
+            self.cd_eth_rx = ClockDomain("eth_rx")
+            self.cd_eth_tx = ClockDomain("eth_tx")
             self.comb += [
-                self.cd_eth_rx.clk.eq(clocks.rx_clk), self.cd_eth_tx.clk.eq(clocks.tx_clk)]
+                self.cd_eth_rx.clk.eq(clocks.rx_clk), self.cd_eth_rx.rst.eq(clocks.rx_rst),
+                self.cd_eth_tx.clk.eq(clocks.tx_clk), self.cd_eth_tx.rst.eq(clocks.tx_rst),
+            ]
             self.phy = phy = _Gmii(pads)
         else:
             clock_pads = _Pads()
             clock_pads.rx, clock_pads.tx = clocks.rx_clk, clocks.tx_clk_pad
-            kind = LiteEthPHYRGMIIRX.__init__
-
-            def with_error(rx, *args, **kwargs):
-                kind(rx, *args, **kwargs)
-                _rgmii_error(rx)
-
-            LiteEthPHYRGMIIRX.__init__ = with_error
-            try:
-                self.phy = phy = LiteEthPHYRGMII(
-                    clock_pads, pads, with_hw_init_reset=False, tx_clk=clocks.tx_clk)
-            finally:
-                LiteEthPHYRGMIIRX.__init__ = kind
-        self.comb += [] if phy.__class__ is LiteEthPHYRGMII else [
-            self.cd_eth_rx.rst.eq(clocks.rx_rst), self.cd_eth_tx.rst.eq(clocks.tx_rst)]
-        if phy.__class__ is LiteEthPHYRGMII:
+            self.phy = phy = LiteEthPHYRGMII(
+                clock_pads, pads, with_hw_init_reset=False, tx_clk=clocks.tx_clk)
+            _rgmii_error(phy.rx)
+            # Its reset synchronises itself with both clocks.
             self.comb += phy.crg._reset.storage.eq(clocks.tx_rst)
 
         tx = ClockDomainsRenamer("eth_tx")
