@@ -23,7 +23,7 @@ def figures(metrics, *, ranks=2):
                   "metric": value, "loss": value, "wire_bytes": 40_000, "seconds": 1.0}
                  for (task, method), values in metrics.items()
                  for seed, value in enumerate(values)],
-        "variances": {"cnn": {name: 1.0 for name in METHODS}},
+        "variances": {"cnn": dict.fromkeys(METHODS, 1.0)},
     }
 
 
