@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tightwire.formats import BITS, Codec, Levels, Norm
+from tightwire.formats import BITS, Codec
 
 from ..collectives import Scheme
 
@@ -46,9 +46,6 @@ METHODS = {each.name: each for each in (
       for family, codec in _FAMILIES.items() for bits in BITS),
 )}
 """All, by name."""
-
-assert all(each.codec is None or each.codec.levels in (Levels.UNIFORM, Levels.EXPONENTIAL)
-           and each.codec.norm in Norm for each in METHODS.values())
 
 
 def register(method, ddp, *, message):

@@ -1,6 +1,6 @@
 """What is trained: a convolutional net and a small language model, on data that packages ship."""
 
-from dataclasses import dataclass
+from types import MappingProxyType
 
 import torch
 from torch.nn import functional
@@ -12,7 +12,6 @@ __all__ = ["TASKS", "Cnn", "Lm"]
 VOCABULARY, WIDTH, CONTEXT = 512, 64, 32
 
 
-@dataclass
 class Cnn:
     """Digits at a random place of a noisy image, into ten classes (``data.training``).
 
@@ -21,8 +20,7 @@ class Cnn:
     """
 
     metric = "held-out accuracy, %"
-    better = 1
-    steps = {"quick": 150, "long": 600}
+    steps = MappingProxyType({"quick": 150, "long": 600})
 
     def __init__(self, rank, ranks, seed):
         images, labels = training.digits()
@@ -55,8 +53,7 @@ class Lm:
     """The next word of the Python documentation: a causal transformer of two blocks."""
 
     metric = "held-out loss, nats per word"
-    better = -1
-    steps = {"quick": 150, "long": 800}
+    steps = MappingProxyType({"quick": 150, "long": 800})
 
     def __init__(self, rank, ranks, seed):
         text = training.words()
