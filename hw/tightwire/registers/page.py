@@ -23,7 +23,7 @@ queue change nothing and are answered with SLVERR.
 | push    | writing anything hands the words above it to the card, as one entry of a queue    |
 | counter | half of 64 bits: read `_lo`, which keeps `_hi`, then `_hi`                        |
 
-What the rings and their descriptors look like is in [driver.md](driver.md).
+What the rings and their descriptors look like is in [card.md](card.md).
 """
 
 
