@@ -1,0 +1,1 @@
+"""The reliable transport of messages; docs/transport.md."""
