@@ -8,10 +8,10 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test verilog report lint clean prerequisites
+.PHONY: help setup demo test verilog report experiments lint clean prerequisites
 
 help: ## show this table
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED) ## simulate two codecs on real gradients and write a report that a browser opens
 	@$(BIN)/tightwire demo
@@ -24,6 +24,12 @@ verilog: $(INSTALLED) ## write build/codec_16.v, the codec of 16 lanes, and lint
 
 report: $(INSTALLED) ## synthesise for UltraScale+ and ECP5 and write docs/results.md
 	@$(BIN)/tightwire report
+
+experiments: $(INSTALLED) ## train small models under every codec, into build/experiments; minutes
+	@$(BIN)/python -c "import torch, sklearn" 2>/dev/null || { \
+		echo "Installing PyTorch into $(VENV) ..."; \
+		$(PIP) install torch==2.13.0 scikit-learn==1.9.1; }
+	@$(BIN)/python -m tightwire_sim.experiments
 
 lint: $(INSTALLED) ## check the Python with ruff
 	@$(BIN)/ruff check --quiet --output-format concise hw sim tests

@@ -180,6 +180,58 @@ def test_store_with_more_frames_than_slots():
     assert sink.items == beats, f"seed {SEED}"
 
 
+@pytest.mark.parametrize("pace", [1, 0.5, 0.1])
+@pytest.mark.parametrize("lanes, depth", [(1, 9), (2, 40)])
+def test_lossy_store_never_waits_and_drops_whole_frames(lanes, depth, pace):
+    """A wire can't wait: what finds no room is dropped whole, and each frame has one fate."""
+    rng = random.Random(SEED)
+    layout = beat_layout(lanes)
+    dut = FrameStore(lanes=lanes, store_bytes=4 * lanes * depth, lossy=True)
+    lengths = [1] * 64 + [rng.choice([1, 2, 3, depth // 2, depth, depth + 1, 2 * depth])
+                          for _ in range(150)]
+    frames = [frame(lanes, rng, beats, error=rng.random() < 0.2) for beats in lengths]
+    good = [one for one in frames
+            if not split(layout, one[-1])["error"] or _side(layout, one)["bypass"]]
+    fates = dict.fromkeys(("kept", "dropped_long", "dropped_full"), 0)
+    out = []
+
+    async def feed(ctx):
+        ctx.set(dut.i.valid, 1)
+        for beat in _flat(frames):
+            ctx.set(dut.i.payload.as_value(), beat)
+            *_, ready = await ctx.tick().sample(dut.i.ready)
+            assert ready
+        ctx.set(dut.i.valid, 0)
+        await ctx.tick().repeat(int((3 * depth + 20) / pace))
+
+    async def drain(ctx):
+        while True:
+            ready = rng.random() < pace
+            ctx.set(dut.o.ready, ready)
+            *_, valid, beat = await ctx.tick().sample(dut.o.valid, dut.o.payload.as_value())
+            if valid and ready:
+                out.append(beat)
+
+    async def watch(ctx):
+        async for _, _, *said in ctx.tick().sample(*(getattr(dut, fate) for fate in fates)):
+            for fate, one in zip(fates, said, strict=True):
+                fates[fate] += one
+
+    simulate(dut, feed, background=[drain, watch])
+    left = iter(good)
+    got = 0
+    while out:
+        one = next(left)  # StopIteration: what came out is not made of whole frames, in order
+        if out[:len(one)] == one:
+            del out[:len(one)]
+            got += 1
+    assert got == fates["kept"], f"seed {SEED}"
+    assert sum(fates.values()) == len(good), f"seed {SEED}"
+    long = sum(len(one) > depth for one in good)
+    assert fates["dropped_long"] <= long
+    assert fates["dropped_full"] > 0
+
+
 @pytest.mark.parametrize("cut_through", [0, 1])
 @pytest.mark.parametrize("beats", [1, 2, LONGEST])
 def test_store_latency(beats, cut_through):

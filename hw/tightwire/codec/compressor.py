@@ -43,6 +43,9 @@ class Compressor(wiring.Component):
     max_bucket : int
     store_bytes : int or None
         What the store at the output holds; None for no store.
+    side : data.StructLayout
+        Side band of the beats: ``SIDE``, or one that has its members and more. It comes out as it
+        went in, on every beat of the frame.
 
     Members
     -------
@@ -52,13 +55,14 @@ class Compressor(wiring.Component):
     drop : Out, DROPS, a reason high for one clock for each frame that is dropped or marked
     """
 
-    def __init__(self, *, lanes, max_bucket=BUCKETS[-1], store_bytes=None):
+    def __init__(self, *, lanes, max_bucket=BUCKETS[-1], store_bytes=None, side=SIDE):
         self.lanes = check_choice("lanes", lanes, LANES)
         self.max_bucket = check_choice("max_bucket", max_bucket, BUCKETS)
         self.store_bytes = store_bytes
+        self.side = side
         super().__init__({
-            "i": In(BeatStream(lanes)), "o": Out(BeatStream(lanes)), "cut_through": In(1),
-            "drop": Out(DROPS),
+            "i": In(BeatStream(lanes, side)), "o": Out(BeatStream(lanes, side)),
+            "cut_through": In(1), "drop": Out(DROPS),
         })
 
     def latency(self, codec, bucket):
@@ -91,7 +95,7 @@ class Compressor(wiring.Component):
         most_beats = max_bucket // lanes
 
         m.submodules.check = check = FrameCheck(
-            lanes=lanes, max_bucket=max_bucket, records=False)
+            lanes=lanes, max_bucket=max_bucket, records=False, side=self.side)
         m.submodules.largest = largest = LargestPass(lanes=lanes)
         m.submodules.euclidean = euclidean = EuclideanPass(lanes=lanes, max_bucket=max_bucket)
         m.submodules.scale = scale = Scale(interval=bucket_beats)
@@ -107,15 +111,17 @@ class Compressor(wiring.Component):
         depths = [most_beats + wait for wait in (wait_1, wait_2)]
         frames = [depth // shortest + 3 for depth in depths]
         buckets = [depth // bucket_beats + 3 for depth in depths]
-        m.submodules.fifo_1 = fifo_1 = FrameFifo(lanes=lanes, depth=depths[0], frames=frames[0])
-        m.submodules.fifo_2 = fifo_2 = FrameFifo(lanes=lanes, depth=depths[1], frames=frames[1])
+        m.submodules.fifo_1 = fifo_1 = FrameFifo(
+            lanes=lanes, depth=depths[0], frames=frames[0], side=self.side)
+        m.submodules.fifo_2 = fifo_2 = FrameFifo(
+            lanes=lanes, depth=depths[1], frames=frames[1], side=self.side)
         found = data.StructLayout({"largest": 31, "short": 1})
         m.submodules.founds = founds = RamQueue(found, buckets[0])
         m.submodules.requests = requests = Queue(NORM_REQUEST, wait_2 // bucket_beats + 3)
         m.submodules.roots = roots = Queue(31, 4)
         m.submodules.scales = scales = RamQueue(SCALE, buckets[1])
         m.submodules.seeds = seeds = RamQueue(draws.frame.p.shape(), sum(frames))
-        m.submodules.sides = sides = Queue(SIDE, Packer.depth)
+        m.submodules.sides = sides = Queue(self.side, Packer.depth)
 
         counters = []
         for n in range(3):
@@ -289,7 +295,7 @@ class Compressor(wiring.Component):
 
         # ---- out ----
         begin = Signal(init=1)
-        out = stream.Signature(beat_layout(lanes)).create()
+        out = stream.Signature(beat_layout(lanes, self.side)).create()
         m.d.comb += [
             out.valid.eq(packer.o.valid),
             packer.o.ready.eq(out.ready),
@@ -304,7 +310,8 @@ class Compressor(wiring.Component):
         if self.store_bytes is None:
             wiring.connect(m, out, wiring.flipped(self.o))
         else:
-            m.submodules.store = store = FrameStore(lanes=lanes, store_bytes=self.store_bytes)
+            m.submodules.store = store = FrameStore(
+                lanes=lanes, store_bytes=self.store_bytes, side=self.side)
             wiring.connect(m, out, store.i)
             wiring.connect(m, store.o, wiring.flipped(self.o))
             m.d.comb += [

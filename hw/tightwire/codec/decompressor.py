@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import LANES, check_choice
 from ..formats import BUCKETS
-from ..stream.beat import BeatStream, beat_layout
+from ..stream.beat import SIDE, BeatStream, beat_layout
 from ..stream.delay import Delay
 from ..stream.frame_fifo import FrameStore
 from ..stream.outlet import Outlet
@@ -31,6 +31,11 @@ class Decompressor(wiring.Component):
     max_bucket : int
     store_bytes : int or None
         What the store at the input holds; None for no store.
+    side : data.StructLayout
+        Side band of the beats: ``SIDE``, or one that has its members and more. It comes out as it
+        went in, on every beat of the frame.
+    check : bool
+        False where the frames have been through a ``FrameCheck`` already: its own is left out.
 
     Members
     -------
@@ -40,27 +45,29 @@ class Decompressor(wiring.Component):
     drop : Out, DROPS, a reason high for one clock for each frame that is dropped or marked
     """
 
-    def __init__(self, *, lanes, max_bucket=BUCKETS[-1], store_bytes=None):
+    def __init__(self, *, lanes, max_bucket=BUCKETS[-1], store_bytes=None, side=SIDE,
+                 check=True):
         self.lanes = check_choice("lanes", lanes, LANES)
         self.max_bucket = check_choice("max_bucket", max_bucket, BUCKETS)
         self.store_bytes = store_bytes
+        self.side = side
+        self.check = check
         # With one lane a norm and its first codes are two beats.
-        self.latency = (FrameCheck.records_latency
+        self.latency = ((FrameCheck.records_latency if check else 0)
                         + (0 if store_bytes is None else FrameStore.latency)
                         + Unpacker.latency + (lanes == 1) + Dequantizer.latency + Outlet.latency)
         super().__init__({
-            "i": In(BeatStream(lanes)), "o": Out(BeatStream(lanes)), "cut_through": In(1),
-            "drop": Out(DROPS),
+            "i": In(BeatStream(lanes, side)), "o": Out(BeatStream(lanes, side)),
+            "cut_through": In(1), "drop": Out(DROPS),
         })
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.check = check = FrameCheck(
-            lanes=self.lanes, max_bucket=self.max_bucket, records=True)
-        m.submodules.unpacker = unpacker = Unpacker(lanes=self.lanes, max_bucket=self.max_bucket)
+        m.submodules.unpacker = unpacker = Unpacker(
+            lanes=self.lanes, max_bucket=self.max_bucket, side=self.side)
         m.submodules.dequantizer = dequantizer = Dequantizer(lanes=self.lanes)
         m.submodules.outlet = outlet = Outlet(
-            beat_layout(self.lanes), Unpacker.item_latency + Dequantizer.latency + 8)
+            beat_layout(self.lanes, self.side), Unpacker.item_latency + Dequantizer.latency + 8)
         item = unpacker.o
         # What goes beside the codes. The ring has no reset, so valid has registers of its own.
         control = data.StructLayout({name: item[name].shape() for name in (
@@ -75,15 +82,20 @@ class Decompressor(wiring.Component):
             m.d.sync += stage.eq(valid)
             valid = stage
 
-        wiring.connect(m, wiring.flipped(self.i), check.i)
+        frames = wiring.flipped(self.i)
+        if self.check:
+            m.submodules.check = check = FrameCheck(
+                lanes=self.lanes, max_bucket=self.max_bucket, records=True, side=self.side)
+            wiring.connect(m, frames, check.i)
+            m.d.comb += self.drop.eq(check.drop)
+            frames = check.o
         wiring.connect(m, outlet.o, wiring.flipped(self.o))
-        m.d.comb += self.drop.eq(check.drop)
         if self.store_bytes is None:
-            wiring.connect(m, check.o, unpacker.i)
+            wiring.connect(m, frames, unpacker.i)
         else:
             m.submodules.store = store = FrameStore(
-                lanes=self.lanes, store_bytes=self.store_bytes)
-            wiring.connect(m, check.o, store.i)
+                lanes=self.lanes, store_bytes=self.store_bytes, side=self.side)
+            wiring.connect(m, frames, store.i)
             wiring.connect(m, store.o, unpacker.i)
             m.d.comb += [
                 store.cut_through.eq(self.cut_through),

@@ -28,6 +28,8 @@ class Unpacker(wiring.Component):
     ----------
     lanes : int
     max_bucket : int
+    side : data.StructLayout
+        Side band of the beats: ``SIDE``, or one that has its members and more.
 
     Members
     -------
@@ -47,17 +49,18 @@ class Unpacker(wiring.Component):
     raw_lead = 2
     latency = 1 + item_latency
 
-    def __init__(self, *, lanes, max_bucket):
+    def __init__(self, *, lanes, max_bucket, side=SIDE):
         self.lanes = check_choice("lanes", lanes, LANES)
         self.max_bucket = check_choice("max_bucket", max_bucket, BUCKETS)
+        self.side = side
         super().__init__({
-            "i": In(BeatStream(lanes)),
+            "i": In(BeatStream(lanes, side)),
             "room": In(1), "issue": Out(1), "raw": Out(data.ArrayLayout(32, lanes)),
             "o_valid": Out(1),
             "o": Out(data.StructLayout({
                 "whole": 1, "empty": range(4 * lanes),
                 "norm_valid": 1, "norm": 32, "codes": data.ArrayLayout(8, lanes),
-                "first": 1, "last": 1, "error": 1, "side": SIDE})),
+                "first": 1, "last": 1, "error": 1, "side": side})),
         })
 
     def elaborate(self, platform):
@@ -73,7 +76,7 @@ class Unpacker(wiring.Component):
         level = Signal(range(depth + 1))
         used = Signal(2)
         write = Signal()
-        m.submodules.sides = sides = Queue(SIDE, depth)
+        m.submodules.sides = sides = Queue(self.side, depth)
         m.d.comb += [
             following_at.eq(read_at + 1),
             self.i.ready.eq((level != depth) & sides.i.ready),
@@ -171,7 +174,7 @@ class Unpacker(wiring.Component):
         valid_1 = Signal()
         control = data.StructLayout({
             "quantised": 1, "norm_valid": 1, "first": 1, "last": 1, "error": 1,
-            "empty": range(4 * lanes), "side": SIDE})
+            "empty": range(4 * lanes), "side": self.side})
         control_1 = Signal(control, reset_less=True)
         at_1 = Signal.like(at, reset_less=True)
         phase_1 = Signal.like(phase, reset_less=True)

@@ -151,27 +151,34 @@ class FrameStore(wiring.Component):
         Side band of the beats, with a member ``bypass``. What it says with a frame's last beat
         goes with the whole frame: so it may say what is only known there, such as a length. Not
         so with ``cut_through``.
+    lossy : bool
+        Whether a frame for which there is no room is dropped, where otherwise it waits. Then
+        ``i.ready`` is always high: for what comes from a wire.
 
     Members
     -------
     i, o : streams of beats
     cut_through : In(1)
-    dropped_long : Out(1), high for one clock at the end of a frame that did not fit and that
-        nothing else is wrong with
+    kept : Out(1), with the last beat of a frame that will leave
+    dropped_long, dropped_full : Out(1), high for one clock at the end of a frame that did not
+        fit, or that found no room, and that nothing else is wrong with
     """
 
     latency = 3
 
-    def __init__(self, *, lanes, store_bytes, side=SIDE):
+    def __init__(self, *, lanes, store_bytes, side=SIDE, lossy=False):
         self.lanes = lanes
         self.side = side
+        self.lossy = lossy
         self.depth = -(-store_bytes // (4 * lanes))
         self.frames = min(self.depth, 64)
         super().__init__({
             "i": In(BeatStream(lanes, side)),
             "o": Out(BeatStream(lanes, side)),
             "cut_through": In(1),
+            "kept": Out(1),
             "dropped_long": Out(1),
+            "dropped_full": Out(1),
         })
 
     def elaborate(self, platform):
@@ -184,27 +191,37 @@ class FrameStore(wiring.Component):
         begun = Signal(range(self.depth + 1))  # beats written of the frame that is not whole yet
         begun_at = Signal(range(self.depth))
         skip = Signal()                        # the rest of a frame that did not fit is let go
+        full = Signal()                        # that is because there was no room
+        room = Signal()
         too_long = Signal()
+        no_room = Signal()
         write = Signal()
         end = Signal()
+        fine = Signal()
         back = Signal()
         beat = self.i.p
         m.d.comb += [
             too_long.eq((begun == self.depth) & ~skip),
-            self.i.ready.eq(((free != 0) & (slots != 0)) | skip),
-            write.eq(self.i.valid & self.i.ready & ~skip),
+            room.eq((free != 0) & (slots != 0)),
+            self.i.ready.eq(room | skip | bool(self.lossy)),
+            write.eq(self.i.valid & room & ~skip),
+            no_room.eq(self.i.valid & ~room & ~skip & bool(self.lossy)),
             end.eq(write & beat.last),
             back.eq(end & beat.error & ~beat.side.bypass & ~self.cut_through),
             # One that is broken as well has been counted by who found that.
-            self.dropped_long.eq(skip & self.i.valid & beat.last
-                                 & (~beat.error | beat.side.bypass)),
+            fine.eq(self.i.valid & beat.last & (~beat.error | beat.side.bypass)),
+            self.dropped_long.eq((skip & ~full | no_room & too_long) & fine),
+            self.dropped_full.eq((skip & full | no_room & ~too_long) & fine),
+            self.kept.eq(end & ~back),
             ram.write.eq(write),
             ram.beat.eq(beat),
         ]
         with m.If(skip & self.i.valid & beat.last):
             m.d.sync += skip.eq(0)
-        with m.If(too_long):
-            m.d.sync += [skip.eq(1), begun.eq(0), ram.write_at.eq(begun_at)]
+        with m.If(too_long | no_room):
+            m.d.sync += [
+                skip.eq(~(no_room & beat.last)), full.eq(~too_long), begun.eq(0),
+                ram.write_at.eq(begun_at)]
         with m.Elif(back):
             m.d.sync += [begun.eq(0), ram.write_at.eq(begun_at)]
         with m.Elif(write):
@@ -217,7 +234,7 @@ class FrameStore(wiring.Component):
             with m.If(end):
                 m.d.sync += ram.side_at.eq(following(ram.side_at, self.frames))
         given_back = Signal(range(self.depth + 1))
-        m.d.comb += given_back.eq(Mux(too_long, begun, Mux(back, begun + 1, 0)))
+        m.d.comb += given_back.eq(Mux(too_long | no_room, begun, Mux(back, begun + 1, 0)))
         m.d.sync += [
             free.eq(free - write + ram.taken + given_back),
             slots.eq(slots - (end & ~back) + ram.taken_side),

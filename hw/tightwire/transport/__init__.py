@@ -1,1 +1,1 @@
-"""The reliable transport of messages; docs/transport.md."""
+"""Frames that get lost: what is acknowledged, what is sent again, what is received."""

@@ -79,23 +79,23 @@ def convolutional_net():
 
 
 class LanguageModel(nn.Module):
-    """A causal transformer of two blocks: (N, T) word numbers to (N, T, VOCABULARY) logits.
+    """A causal transformer of two blocks: (N, T) word numbers to (N, T, vocabulary) logits.
 
     Input and output embedding are not tied: so the gradient of the first has non-zero rows only
     for the words of the batch, as in a recommender or a large vocabulary.
     """
 
-    def __init__(self):
+    def __init__(self, *, vocabulary=VOCABULARY, width=WIDTH, context=CONTEXT, dropout=0.1):
         super().__init__()
-        self.embedding = nn.Embedding(VOCABULARY, WIDTH)
-        self.position = nn.Embedding(CONTEXT, WIDTH)
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.position = nn.Embedding(context, width)
         self.blocks = nn.ModuleList(
-            nn.TransformerEncoderLayer(WIDTH, nhead=4, dim_feedforward=2 * WIDTH, dropout=0.1,
+            nn.TransformerEncoderLayer(width, nhead=4, dim_feedforward=2 * width, dropout=dropout,
                                        batch_first=True, norm_first=True)
             for _ in range(2))
-        self.norm = nn.LayerNorm(WIDTH)
-        self.output = nn.Linear(WIDTH, VOCABULARY)
-        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(CONTEXT))
+        self.norm = nn.LayerNorm(width)
+        self.output = nn.Linear(width, vocabulary)
+        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(context))
 
     def forward(self, words):
         length = words.shape[1]

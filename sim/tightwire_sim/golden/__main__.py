@@ -9,11 +9,13 @@ from tightwire.formats import BITS, BUCKETS, RAW, Codec, Levels, Norm
 
 from . import decode, encode
 
-_CODECS = [RAW] + [Codec(levels, norm, bits) for levels in (Levels.UNIFORM, Levels.EXPONENTIAL)
-                   for norm in Norm for bits in BITS]
+__all__ = ["CODECS", "main", "rate"]
+
+CODECS = [RAW] + [Codec(levels, norm, bits) for levels in (Levels.UNIFORM, Levels.EXPONENTIAL)
+                  for norm in Norm for bits in BITS]
 
 
-def _rate(function, data, elements, seconds, **arguments):
+def rate(function, data, elements, seconds, **arguments):
     """Best rate of ``function``, in M elements a second, over ``seconds`` of trying."""
     function(data, **arguments)  # builds what is built once
     best, end = float("inf"), time.perf_counter() + seconds
@@ -36,10 +38,10 @@ def main():
     span = -(-elements // bucket)
     print(f"{elements} elements, buckets of {bucket}; M elements a second")
     print(f"{'codec':24}{'encode':>8}{'decode':>8}")
-    for codec in _CODECS:
+    for codec in CODECS:
         payload = encode(values, codec=codec, bucket=bucket)
-        coded = _rate(encode, values, elements, seconds, codec=codec, bucket=bucket)
-        decoded = _rate(decode, payload, elements, seconds, codec=codec, bucket=bucket, span=span)
+        coded = rate(encode, values, elements, seconds, codec=codec, bucket=bucket)
+        decoded = rate(decode, payload, elements, seconds, codec=codec, bucket=bucket, span=span)
         print(f"{codec!s:24}{coded:8.1f}{decoded:8.1f}")
 
 

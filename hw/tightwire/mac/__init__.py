@@ -1,0 +1,1 @@
+"""The Ethernet MAC: LiteEth's PHYs and transmitter, with receive checks and clock crossings."""

@@ -1,0 +1,1 @@
+"""Registers, described once: for the gateware, the host code and the documentation."""
