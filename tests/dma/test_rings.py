@@ -76,6 +76,36 @@ def test_descriptors_come_in_order(lanes, latency, pace):
     simulate(dut, process, background=[memory.ticks, *memory.read(dut.axi)])
 
 
+@pytest.mark.parametrize("latency", [0, 40])
+def test_a_ring_that_is_disabled_for_a_moment_begins_anew(latency):
+    """Nothing of before comes, however short the pause and whatever was on its way."""
+    rng = random.Random(SEED)
+    memory = AxiMemory(lanes=4, size=SIZE, rng=rng, latency=latency)
+    dut = Ring(lanes=4)
+
+    async def process(ctx):
+        ctx.set(dut.log2_size, 4)
+        for pause in range(1, 16):
+            base = 0x1000 * (1 + pause % 2)
+            ctx.set(dut.base, base)
+            ctx.set(dut.producer, 9)
+            ctx.set(dut.enable, 1)
+            await ctx.tick().repeat(rng.randint(1, 120))
+            for n in range(rng.randint(1, 6)):
+                ctx.set(dut.o.ready, 1)
+                *_, valid, item = await ctx.tick().sample(
+                    dut.o.valid, dut.o.p.as_value()).until(dut.o.valid)
+                ctx.set(dut.o.ready, 0)
+                item = split(FETCHED, item)
+                assert item["index"] == n + 1, f"pause {pause}"
+                assert item["words"] == _descriptor(memory, base, n), f"pause {pause}"
+            await ctx.tick().repeat(rng.randint(1, 20))
+            ctx.set(dut.enable, 0)
+            await ctx.tick().repeat(pause)
+
+    simulate(dut, process, background=[memory.ticks, *memory.read(dut.axi)])
+
+
 def test_a_descriptor_that_cannot_be_read_says_so():
     rng = random.Random(SEED)
     memory = AxiMemory(lanes=4, size=SIZE, rng=rng, bad=[64 * 2 + 16])
@@ -200,3 +230,47 @@ def test_an_entry_that_cannot_be_written_is_noticed():
     simulate(dut, host, Source(dut.i[1], items, rng).run,
              background=[memory.ticks, *memory.write(dut.axi), count])
     assert sum(failures) == 1
+
+
+@pytest.mark.parametrize("latency", [0, 40])
+def test_a_queue_that_is_disabled_for_a_moment_begins_anew(latency):
+    """Each completion is written once, before or behind the pause, from a ring's first place on."""
+    rng = random.Random(SEED)
+    memory = AxiMemory(lanes=4, size=SIZE, rng=rng, latency=latency)
+    dut, _, _ = _queue(4, memory)
+    log2_size, pauses = 5, 12
+    items = [join(COMPLETION, {"tag": n + 1}) for n in range(200)]
+    tags = []
+
+    def entries(base):
+        for at in range(base, base + (ENTRY_BYTES << log2_size), ENTRY_BYTES):
+            one = split(COMPLETION, int.from_bytes(memory.bytes[at:at + ENTRY_BYTES], "little"))
+            if one["phase"] == 0:
+                return
+            yield one["tag"]
+
+    async def host(ctx):
+        ctx.set(dut.log2_size, log2_size)
+        memory.bytes[:] = bytes(SIZE)
+        for pause in range(1, pauses + 1):
+            base = (ENTRY_BYTES << log2_size) * pause
+            ctx.set(dut.base, base)
+            ctx.set(dut.enable, 1)
+            await ctx.tick().repeat(rng.randint(60, 130))
+            ctx.set(dut.enable, 0)
+            await ctx.tick().repeat(pause)
+        ctx.set(dut.base, 0)
+        ctx.set(dut.enable, 1)
+        ctx.set(dut.count, 1)
+        await ctx.tick().repeat(500)
+        for pause in range(1, pauses + 1):
+            tags.extend(entries((ENTRY_BYTES << log2_size) * pause))
+        last = list(entries(0))
+        tags.extend(last)
+        assert ctx.get(dut.producer) == len(last)
+
+    simulate(dut, host, background=[Source(dut.i[0], items, rng).run, memory.ticks,
+                                    *memory.write(dut.axi)])
+    assert len(tags) > 60
+    assert tags == list(range(1, len(tags) + 1)), f"seed {SEED}"
+

@@ -32,10 +32,11 @@ def axi_members(prefix, lanes, id_bits):
     return {f"{prefix}_{name}": member for name, member in members.items()}
 
 
-def connect_axi(m, top, prefix, lanes, read, write):
+def connect_axi(m, top, prefix, lanes, read, write, *, cache=CACHE_ALLOCATE):
     """Connects the flat members of ``top`` to an AxiRead and an AxiWrite, both with ids.
 
-    All bursts are INCR, of whole beats, unprivileged, with ``CACHE_ALLOCATE``.
+    All bursts are INCR, of whole beats, unprivileged, with ``cache`` (AXI4, A4.4). There is no
+    register here: ReadJoin and WriteJoin have one in each channel.
     """
     def port(name):
         return getattr(top, f"{prefix}_{name}")
@@ -47,7 +48,7 @@ def connect_axi(m, top, prefix, lanes, read, write):
             port(f"{channel}len").eq(bursts.p.beats),
             port(f"{channel}size").eq((4 * lanes).bit_length() - 1),
             port(f"{channel}burst").eq(_INCR),
-            port(f"{channel}cache").eq(CACHE_ALLOCATE),
+            port(f"{channel}cache").eq(cache),
             port(f"{channel}prot").eq(0),
             port(f"{channel}valid").eq(bursts.valid),
             bursts.ready.eq(port(f"{channel}ready")),
