@@ -88,11 +88,12 @@ def _beats(layout, content, side):
 
 
 @pytest.mark.parametrize("stuck", [None, 1])
-@pytest.mark.parametrize("latency, pace", [(0, 1), (30, 0.6)])
-def test_readers_share_a_port(latency, pace, stuck):
+@pytest.mark.parametrize("latency, pace, shuffle", [(0, 1, False), (30, 0.6, True)])
+def test_readers_share_a_port(latency, pace, shuffle, stuck):
     """Also when one of them is never taken from: it holds up nobody."""
     rng = random.Random(SEED)
-    memory = AxiMemory(lanes=LANES, size=SIZE, rng=rng, latency=latency, pace=pace)
+    memory = AxiMemory(lanes=LANES, size=SIZE, rng=rng, latency=latency, pace=pace,
+                       shuffle=shuffle)
     dut = _Readers()
     processes, background, sinks = [], [*memory.read(dut.axi), memory.ticks], []
     for n in range(N):
@@ -114,12 +115,13 @@ def test_readers_share_a_port(latency, pace, stuck):
 
 
 @pytest.mark.parametrize("stuck", [None, 1])
-@pytest.mark.parametrize("latency, pace", [(0, 1), (30, 0.6)])
-def test_writers_share_a_port(latency, pace, stuck):
+@pytest.mark.parametrize("latency, pace, shuffle", [(0, 1, False), (30, 0.6, True)])
+def test_writers_share_a_port(latency, pace, shuffle, stuck):
     """Also when one writer's ``done`` is never taken, as while the completion queue is full: the
     others' answers pass, among them those that the completion queue waits for."""
     rng = random.Random(SEED)
-    memory = AxiMemory(lanes=LANES, size=SIZE, rng=rng, latency=latency, pace=pace)
+    memory = AxiMemory(lanes=LANES, size=SIZE, rng=rng, latency=latency, pace=pace,
+                       shuffle=shuffle)
     expected = bytearray(memory.bytes)
     dut = _Writers()
     processes, background, sinks = [], [*memory.write(dut.axi), memory.ticks], []
@@ -147,3 +149,19 @@ def test_writers_share_a_port(latency, pace, stuck):
         done = [split(done_layout(TAG), one) for one in sink.items]
         assert [one["tag"]["number"] for one in done] == list(range(30))
         assert not any(one["error"] for one in done)
+
+
+def test_bursts_take_turns():
+    """Three readers that always ask get every third burst each, and every clock a beat comes."""
+    memory = AxiMemory(lanes=LANES, size=SIZE, rng=random.Random(SEED))
+    dut = _Readers()
+    processes = []
+    for n in range(N):
+        requests = [_request(k, n * 8192 + 512 * k, 512) for k in range(12)]
+        processes += [Source(dut.requests[n], requests, random.Random(n)).run,
+                      Sink(dut.o[n], 12 * 32, random.Random(n)).run]
+    simulate(dut, *processes, background=[memory.ticks, *memory.read(dut.axi)])
+    turns = [address // 8192 for address, _ in memory.bursts]
+    assert all(sorted(turns[n:n + 3]) == [0, 1, 2] for n in range(0, len(turns), 3))
+    clocks = memory.r_clocks
+    assert clocks == list(range(clocks[0], clocks[0] + len(clocks)))

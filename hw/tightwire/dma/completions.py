@@ -30,7 +30,7 @@ class CompletionQueue(wiring.Component):
     first one that was, until the host acknowledges; entries count once memory has answered. The
     host acknowledges first and reads the queue then, so that none is missed.
 
-    An entry takes 5 clocks or more, with less than four lanes the rest of its beats as well. Once
+    An entry takes 6 clocks or more, with less than four lanes the rest of its beats as well. Once
     ``enable`` has been low completions wait, and the indices return to 0; only when memory has
     answered all entries does the queue begin anew, however soon ``enable`` is high again.
 

@@ -2,6 +2,7 @@
 
 from amaranth.lib.wiring import In, Out
 
+from ..config import LANES, check_choice
 from .axi import ADDRESS_BITS
 
 __all__ = ["CACHE_ALLOCATE", "axi_members", "connect_axi"]
@@ -12,9 +13,15 @@ on a platform with direct cache access is where the host will look for it."""
 
 _INCR = 0b01
 
+_EDGE_LANES = [lanes for lanes in LANES if 4 * lanes <= 128]  # AXI4, A3.4.1: a beat's size
+
 
 def axi_members(prefix, lanes, id_bits):
-    """Flat members ``{prefix}_awaddr`` and so on of a master, for the signature of a top."""
+    """Flat members ``{prefix}_awaddr`` and so on of a master, for the signature of a top.
+
+    ConfigError for more than 32 lanes, which AXI4 does not have.
+    """
+    check_choice("lanes", lanes, _EDGE_LANES)
     members = {}
     for channel in ("aw", "ar"):
         members |= {

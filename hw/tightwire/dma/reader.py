@@ -38,7 +38,8 @@ class Reader(wiring.Component):
         Beats that are on their way from memory, or have come and not been taken, 16 to 4,096: as
         many as the memory's latency, for a beat a clock.
     pieces : int
-        Requests that are under way, 2 or more.
+        Requests that are under way, 2 or more. With short pieces this, too, has to cover the
+        memory's latency: 100 clocks take 32 pieces of 4 beats.
     aligned : bool
         All pieces begin at a whole beat: lower bits of an address are not looked at, and nothing
         is built that turns words.

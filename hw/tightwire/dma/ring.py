@@ -60,6 +60,10 @@ class Ring(wiring.Component):
     def __init__(self, *, lanes, ahead=4):
         self.lanes = check_choice("lanes", lanes, LANES)
         self.ahead = ahead
+        self._reader = {
+            "lanes": lanes, "tag": _NOTHING, "depth": max(16, ahead * DESCRIPTOR_WORDS // lanes),
+            "pieces": ahead, "aligned": 4 * lanes <= DESCRIPTOR_BYTES}
+        self.latency = 1 + Reader(**self._reader).latency + Queue.latency
         super().__init__({
             "enable": In(1), "base": In(ADDRESS_BITS), "log2_size": In(4),
             "producer": In(INDEX_BITS), "consumer": Out(INDEX_BITS), "axi": Out(AxiRead(lanes)),
@@ -69,9 +73,7 @@ class Ring(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         lanes = self.lanes
-        m.submodules.reader = reader = Reader(
-            lanes=lanes, tag=_NOTHING, depth=max(16, self.ahead * DESCRIPTOR_WORDS // lanes),
-            pieces=self.ahead, aligned=4 * lanes <= DESCRIPTOR_BYTES)
+        m.submodules.reader = reader = Reader(**self._reader)
         m.submodules.queue = queue = Queue(FETCHED, self.ahead)
         wiring.connect(m, reader.axi, wiring.flipped(self.axi))
         asked = Signal(INDEX_BITS)    # index behind the last one that is asked for
