@@ -132,9 +132,9 @@ def test_one_beat_a_clock_read(lanes, length, offset):
     assert clocks[-1] - clocks[0] == len(clocks) - 1 + extra
 
 
-def _write(lanes, pieces, *, memory, paces=(1, 1), sinks=None):
+def _write(lanes, pieces, *, memory, paces=(1, 1), sinks=None, **parameters):
     rng = random.Random(SEED + 5)
-    dut = Writer(lanes=lanes, tag=TAG, side=NOTHING)
+    dut = Writer(lanes=lanes, tag=TAG, side=NOTHING, **parameters)
     contents = [rng.randbytes(length) for _, length in pieces]
     beats = [beat for content in contents
              for beat in _beats(lanes, content, {}, dut.i.p.shape())]
@@ -173,7 +173,7 @@ def test_writes_that_fail_are_reported():
 
 
 @pytest.mark.parametrize("lanes, length, offset", [
-    (1, 2048, 0), (4, 1024, 0), (16, 2048, 0), (16, 4096, 0), (1, 2048, 4),
+    (1, 2048, 0), (4, 1024, 0), (16, 2048, 0), (16, 4096, 0), (16, 256, 0), (1, 2048, 4),
     (16, 2048, 4), (16, 2048, 60)])
 def test_one_beat_a_clock_written(lanes, length, offset):
     """To a memory with a latency of 100 clocks; one clock more for a piece that does not begin at
@@ -182,7 +182,7 @@ def test_one_beat_a_clock_written(lanes, length, offset):
     memory = AxiMemory(lanes=lanes, size=SIZE, rng=rng, latency=100)
     count = (SIZE - 64) // length
     *_, source = _write(lanes, [(length * n + offset, length) for n in range(count)],
-                        memory=memory)
+                        memory=memory, bursts=32)
     clocks = source.clocks[count // 2 * (length // (4 * lanes)):]  # the longest latency has been
     extra = (count - 1) // 2 if offset % (4 * lanes) else 0
     assert clocks[-1] - clocks[0] == len(clocks) - 1 + extra

@@ -40,6 +40,7 @@ class Writer(wiring.Component):
         Side band of the beats, which is not looked at.
     bursts : int
         Bursts that are under way, and pieces whose ``done`` is not taken, each 2 or more.
+        With short pieces this has to cover the memory's latency: see docs/dma.md.
 
     Members
     -------
