@@ -8,7 +8,7 @@ from ..config import LANES, check_choice
 from ..formats import BUCKETS, LOG2_BUCKET_MIN
 from ..stream.beat import SIDE, BeatStream, beat_layout
 from .bucket import BucketCounter
-from .choice import by_bits, is_legal, is_raw
+from .choice import is_legal, records_words
 
 __all__ = ["FrameCheck", "DROPS"]
 
@@ -89,7 +89,8 @@ class FrameCheck(wiring.Component):
             with m.If(self.i.ready):
                 m.d.sync += [entry_valid.eq(self.i.valid), entry.eq(self.i.p)]
             with m.If(entry_go):
-                m.d.sync += [valid.eq(entry_valid), held.eq(entry), words.eq(_words(entry.side))]
+                m.d.sync += [valid.eq(entry_valid), held.eq(entry),
+                             words.eq(records_words(entry.side, entry.side.span))]
             with m.If(step):
                 m.d.sync += left.eq(need - self.lanes)
         else:
@@ -153,10 +154,3 @@ class FrameCheck(wiring.Component):
 
 
 _WORDS_BITS = 30  # 65,535 buckets of 8,192 words take 29
-
-
-def _words(side):
-    """The words of a frame of records with this side band."""
-    raw = is_raw(side.codec)
-    shift = side.log2_bucket - Mux(raw, 0, by_bits(side.codec, 4, 3, 2))
-    return (side.span << shift.as_unsigned()[:4]) + Mux(raw, 0, side.span)

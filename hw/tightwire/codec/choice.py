@@ -4,8 +4,8 @@ from amaranth.hdl import Mux
 
 from ..formats import Coding, Levels, Norm
 
-__all__ = ["is_raw", "is_uniform", "is_euclidean", "is_legal", "is_quantised", "top_of",
-           "by_bits"]
+__all__ = ["is_raw", "is_uniform", "is_euclidean", "is_legal", "is_quantised",
+           "records_words", "top_of", "by_bits"]
 
 
 def is_raw(codec):
@@ -41,3 +41,11 @@ def by_bits(codec, two, four, eight):
 def top_of(codec):
     """The highest level, 7 bits: 1, 7 or 127."""
     return by_bits(codec, 1, 7, 127)
+
+
+def records_words(what, span):
+    """The words of ``span`` records, all there, of the choice ``what.codec`` and the bucket size
+    ``what.log2_bucket`` (section 3)."""
+    raw = is_raw(what.codec)
+    shift = what.log2_bucket - Mux(raw, 0, by_bits(what.codec, 4, 3, 2))
+    return (span << shift.as_unsigned()[:4]) + Mux(raw, 0, span)

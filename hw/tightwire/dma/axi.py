@@ -5,7 +5,8 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import LANES, check_choice
 
-__all__ = ["ADDRESS_BITS", "BURST_BYTES", "Response", "burst_layout", "AxiRead", "AxiWrite"]
+__all__ = ["ADDRESS_BITS", "BURST_BYTES", "AxiRead", "AxiWrite", "Response", "burst_layout",
+           "is_error"]
 
 ADDRESS_BITS = 64
 
@@ -20,6 +21,11 @@ class Response(enum.Enum, shape=2):
     EXOKAY = 1
     SLVERR = 2
     DECERR = 3
+
+
+def is_error(response):
+    """Whether memory could not do what it was asked for."""
+    return (response == Response.SLVERR) | (response == Response.DECERR)
 
 
 def burst_layout(id_bits):

@@ -8,7 +8,7 @@ from ..config import LANES, check_choice
 from ..stream.queue import Queue
 from ..stream.turns import Turns
 from .axi import ADDRESS_BITS, AxiWrite
-from .transfer import COMPLETION
+from .transfer import COMPLETION, NOTHING
 from .writer import Writer
 
 __all__ = ["ENTRY_BYTES", "CompletionQueue"]
@@ -16,7 +16,6 @@ __all__ = ["ENTRY_BYTES", "CompletionQueue"]
 ENTRY_BYTES = 16
 
 _INDEX_BITS = 16
-_NOTHING = data.StructLayout({})
 
 
 class CompletionQueue(wiring.Component):
@@ -72,7 +71,7 @@ class CompletionQueue(wiring.Component):
         m.submodules.turns = turns = Turns(self.n)
         m.submodules.chosen = chosen = Queue(COMPLETION, 4)
         m.submodules.writer = writer = Writer(
-            lanes=lanes, tag=_NOTHING, side=_NOTHING)
+            lanes=lanes, tag=NOTHING, side=NOTHING)
         wiring.connect(m, writer.axi, wiring.flipped(self.axi))
         for n, one in enumerate(self.i):
             mine = turns.any & (turns.index == n)

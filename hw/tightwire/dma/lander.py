@@ -10,7 +10,7 @@ from ..stream.beat import SIDE, BeatStream, beat_layout
 from ..stream.delay import Delay
 from ..stream.outlet import Outlet
 from ..stream.queue import Queue
-from .transfer import COMPLETION, Completed, Status, done_layout, request_layout
+from .transfer import COMPLETION, NOTHING, Completed, Status, done_layout, request_layout
 
 __all__ = ["LANDING", "Lander"]
 
@@ -21,7 +21,6 @@ LANDING = data.StructLayout({
 4, to be stored or added. With ``final`` the region ``entry`` is done with it, and is completed
 with ``tag``, ``count`` and ``status``."""
 
-_NOTHING = data.StructLayout({})
 
 
 class Lander(wiring.Component):
@@ -65,11 +64,11 @@ class Lander(wiring.Component):
         super().__init__({
             "landing": In(stream.Signature(LANDING)),
             "i": In(BeatStream(lanes, side)),
-            "read": Out(stream.Signature(request_layout(_NOTHING))),
-            "read_data": In(BeatStream(lanes, _NOTHING)),
-            "write": Out(stream.Signature(request_layout(_NOTHING))),
-            "write_data": Out(BeatStream(lanes, _NOTHING)),
-            "written": In(stream.Signature(done_layout(_NOTHING))),
+            "read": Out(stream.Signature(request_layout(NOTHING))),
+            "read_data": In(BeatStream(lanes, NOTHING)),
+            "write": Out(stream.Signature(request_layout(NOTHING))),
+            "write_data": Out(BeatStream(lanes, NOTHING)),
+            "written": In(stream.Signature(done_layout(NOTHING))),
             "completion": Out(stream.Signature(COMPLETION)),
             "idle": Out(1),
         })
@@ -182,7 +181,7 @@ class Lander(wiring.Component):
         step = Signal()
         final = Signal()
         latency = FloatAdd.latency
-        m.submodules.outlet = outlet = Outlet(beat_layout(lanes, _NOTHING), latency + 8)
+        m.submodules.outlet = outlet = Outlet(beat_layout(lanes, NOTHING), latency + 8)
         m.d.comb += [
             need.eq(Mux(begin, work.o.p.words, left)),
             final.eq(need <= lanes),

@@ -9,7 +9,7 @@ from ..stream.beat import BeatStream, beat_layout
 from ..stream.buffer import Buffer
 from ..stream.queue import Queue
 from ..stream.ram_queue import RamQueue
-from .axi import AxiRead, Response
+from .axi import AxiRead, is_error
 from .bursts import Bursts, piece_layout
 from .transfer import request_layout
 
@@ -105,8 +105,7 @@ class Reader(wiring.Component):
             self.axi.r.ready.eq(1),
             come.i.valid.eq(arrived),
             come.i.p.data.eq(self.axi.r.p.data),
-            come.i.p.bad.eq((self.axi.r.p.response == Response.SLVERR)
-                            | (self.axi.r.p.response == Response.DECERR)),
+            come.i.p.bad.eq(is_error(self.axi.r.p.response)),
             self.idle.eq((away == 0) & ~self.axi.ar.valid & ~pieces.o.valid),
         ]
 

@@ -8,6 +8,7 @@ from ..config import LANES, check_choice
 from ..stream.queue import Queue
 from .axi import ADDRESS_BITS, AxiRead
 from .reader import Reader
+from .transfer import NOTHING
 
 __all__ = ["DESCRIPTOR_BYTES", "DESCRIPTOR_WORDS", "FETCHED", "INDEX_BITS", "Ring"]
 
@@ -23,7 +24,6 @@ FETCHED = data.StructLayout({
     "words": data.ArrayLayout(32, DESCRIPTOR_WORDS), "index": INDEX_BITS, "error": 1})
 """A descriptor; ``index``: the consumer index behind it; ``error``: it could not be read."""
 
-_NOTHING = data.StructLayout({})
 
 
 class Ring(wiring.Component):
@@ -61,7 +61,7 @@ class Ring(wiring.Component):
         self.lanes = check_choice("lanes", lanes, LANES)
         self.ahead = ahead
         self._reader = {
-            "lanes": lanes, "tag": _NOTHING, "depth": max(16, ahead * DESCRIPTOR_WORDS // lanes),
+            "lanes": lanes, "tag": NOTHING, "depth": max(16, ahead * DESCRIPTOR_WORDS // lanes),
             "pieces": ahead, "aligned": 4 * lanes <= DESCRIPTOR_BYTES}
         self.latency = 1 + Reader(**self._reader).latency + Queue.latency
         super().__init__({

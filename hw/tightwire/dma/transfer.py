@@ -4,9 +4,13 @@ from amaranth.lib import data, enum
 
 from .axi import ADDRESS_BITS
 
-__all__ = ["BYTES_BITS", "Completed", "Status", "COMPLETION", "request_layout", "done_layout"]
+__all__ = ["BYTES_BITS", "COMPLETION", "NOTHING", "Completed", "Status", "done_layout",
+           "request_layout"]
 
 BYTES_BITS = 32
+
+NOTHING = data.StructLayout({})
+"""A tag or a side band that says nothing."""
 
 
 def request_layout(tag):

@@ -8,9 +8,9 @@ from ..config import LANES, check_choice
 from ..stream.beat import BeatStream
 from ..stream.buffer import Buffer
 from ..stream.queue import Queue
-from .axi import AxiWrite, Response
+from .axi import AxiWrite, is_error
 from .bursts import Bursts, piece_layout
-from .transfer import done_layout, request_layout
+from .transfer import NOTHING, done_layout, request_layout
 
 __all__ = ["Writer"]
 
@@ -68,7 +68,7 @@ class Writer(wiring.Component):
         lanes = self.lanes
         bursts = Bursts(lanes=lanes, tag=self.tag)
         m.submodules.bursts = bursts
-        m.submodules.pieces = pieces = Queue(piece_layout(lanes, data.StructLayout({})), 4)
+        m.submodules.pieces = pieces = Queue(piece_layout(lanes, NOTHING), 4)
         m.submodules.lengths = lengths = Queue(8, self.bursts)
         m.submodules.away = away = Queue(
             data.StructLayout({"final": 1, "tag": self.tag}), self.bursts)
@@ -148,7 +148,7 @@ class Writer(wiring.Component):
         m.d.comb += [
             b.ready.eq(1),
             answered.eq(b.valid & away.o.valid),
-            error.eq(bad | (b.p.response == Response.SLVERR) | (b.p.response == Response.DECERR)),
+            error.eq(bad | is_error(b.p.response)),
             away.o.ready.eq(b.valid),
             dones.i.valid.eq(answered & away.o.p.final),
             dones.i.p.tag.eq(away.o.p.tag), dones.i.p.error.eq(error),

@@ -4,11 +4,12 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..codec.choice import by_bits, is_legal, is_raw
+from ..codec.choice import is_legal, records_words
 from ..dma.transfer import COMPLETION, Completed, Status, request_layout
 from ..formats import FLAG_LAST, HEADER_BYTES, LOG2_BUCKET_MIN, WINDOW, FrameKind
 from ..frame.side import ADDRESS, TX_SIDE
 from ..stream.beat import CODEC
+from ..stream.ram_queue import following
 from ..stream.turns import Turns
 from .ack import ACK
 
@@ -201,6 +202,22 @@ class Sender(wiring.Component):
         with m.If(self.request.ready):
             m.d.sync += request_valid.eq(0)
 
+        def complete(what, how, *, count=0, detail=0):
+            """Says how a message went."""
+            m.d.sync += [
+                completion_valid.eq(1),
+                completion.kind.eq(Completed.MESSAGE_SENT), completion.status.eq(how),
+                completion.index.eq(what.index), completion.tag.eq(what.tag),
+                completion.count.eq(count), completion.detail.eq(detail),
+            ]
+
+        def let_go():
+            """Takes the stream's oldest message out of its table."""
+            m.d.sync += [
+                head.eq(following(head, places)), held.eq(held - 1),
+                begin.eq(Mux(begin == 0, 0, begin - 1)),
+            ]
+
         window_open = Signal()
         window = Signal(32)  # modulo 2^32: a difference of signals would be signed
         m.d.comb += [
@@ -214,18 +231,9 @@ class Sender(wiring.Component):
         offset = Signal(32, reset_less=True)
         bytes_left = Signal(32, reset_less=True)
         repeats = Signal()
-        codec = sent.codec
-        shift = Signal(4)  # of a bucket's code words
-        raw = is_raw(codec)
-        m.d.comb += shift.eq(sent.log2_bucket - Mux(raw, 0, by_bits(codec, 4, 3, 2)))
         words = Signal(32)
         message = Signal(MESSAGE, reset_less=True)
-        record_shift = Signal(4)
-        m.d.comb += [
-            words.eq((span << shift) + Mux(raw, 0, span)),
-            record_shift.eq(message.log2_bucket
-                            - Mux(is_raw(message.codec), 0, by_bits(message.codec, 4, 3, 2))),
-        ]
+        m.d.comb += words.eq(records_words(sent, span))
         need_words = Signal(32, reset_less=True)
         buckets = Signal(31, reset_less=True)
 
@@ -305,17 +313,8 @@ class Sender(wiring.Component):
                 m.next = "FAIL END"
             with m.State("FAIL END"):
                 with m.If(~completion_valid):
-                    m.d.sync += [
-                        completion_valid.eq(1),
-                        completion.eq(0),
-                        completion.kind.eq(Completed.MESSAGE_SENT),
-                        completion.status.eq(status),
-                        completion.index.eq(sent.index), completion.tag.eq(sent.tag),
-                        completion.detail.eq(sent.again),
-                        head.eq(Mux(head == places - 1, 0, head + 1)),
-                        held.eq(held - 1),
-                        begin.eq(Mux(begin == 0, 0, begin - 1)),
-                    ]
+                    complete(sent, status, detail=sent.again)
+                    let_go()
                     m.next = "FAIL"
 
             # ---- an acknowledgement ----
@@ -383,16 +382,8 @@ class Sender(wiring.Component):
                 with m.If(ahead[31]):
                     m.next = "SETTLE"
                 with m.Elif(~completion_valid):
-                    m.d.sync += [
-                        completion_valid.eq(1),
-                        completion.eq(0),
-                        completion.kind.eq(Completed.MESSAGE_SENT),
-                        completion.status.eq(Status.OK),
-                        completion.index.eq(sent.index), completion.tag.eq(sent.tag),
-                        completion.count.eq(sent.buckets), completion.detail.eq(sent.again),
-                        head.eq(Mux(head == places - 1, 0, head + 1)),
-                        held.eq(held - 1), begin.eq(begin - 1),
-                    ]
+                    complete(sent, Status.OK, count=sent.buckets, detail=sent.again)
+                    let_go()
                     m.next = "RETIRE"
 
             # ---- nothing came for too long ----
@@ -418,8 +409,7 @@ class Sender(wiring.Component):
             # ---- a new message ----
             with m.State("MESSAGE READ"):
                 m.d.sync += [
-                    need_words.eq((message.span << record_shift)
-                                  + Mux(is_raw(message.codec), 0, message.span)),
+                    need_words.eq(records_words(message, message.span)),
                     buckets.eq((message.bytes[2:] + (1 << message.log2_bucket) - 1)
                                >> message.log2_bucket),
                 ]
@@ -437,13 +427,7 @@ class Sender(wiring.Component):
                           | (message.log2_bucket > largest)
                           | (message.bytes == 0) | (message.bytes[:2] != 0)
                           | (message.address[:2] != 0) | (need_words > payload_words)):
-                    m.d.sync += [
-                        completion_valid.eq(1),
-                        completion.eq(0),
-                        completion.kind.eq(Completed.MESSAGE_SENT),
-                        completion.status.eq(Status.BAD_DESCRIPTOR),
-                        completion.index.eq(message.index), completion.tag.eq(message.tag),
-                    ]
+                    complete(message, Status.BAD_DESCRIPTOR)
                     m.next = "IDLE"
             with m.State("MESSAGE PUT"):
                 m.d.comb += sent_write.en.eq(1)
