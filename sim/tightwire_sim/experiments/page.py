@@ -104,7 +104,9 @@ def render(figures):
         "`make experiments` writes the page and its plots to `build/experiments`. Buckets have 512",
         "elements; layers of one dimension or fewer than 1,024 elements go as float32; sums are",
         "scattered, added up and gathered, so coded twice; errors are not fed back, but PowerSGD's",
-        "are, as is its default (it starts after 10 steps). Nothing was tuned for any method.",
+        "are, as is its default (it starts after 10 steps). Nothing was tuned for any method: the",
+        "convolutional net's learning rate, and that rates fall to zero, were chosen after a trial",
+        "without any codec, in which float32 got 69 % and fp16 62 %.",
     ]
     for task, (metric, _) in METRICS.items():
         rows = summary(figures, task)
