@@ -15,10 +15,10 @@ from .ack import ACK
 from .message import KIND_MESSAGE, MESSAGE, body_shift
 from .window import between, highest, lowest, rotated
 
-__all__ = ["COMMAND", "EVENTS", "FAILED", "Sender"]
+__all__ = ["EVENTS", "FAILED", "OPEN_SENDER", "Sender"]
 
-COMMAND = data.StructLayout({"open": 1, "stream": 16, "sequence": 32})
-"""Opens a stream, whose first frame has the number ``sequence``, or closes it."""
+OPEN_SENDER = data.StructLayout({"open": 1, "entry": 8, "stream": 16, "sequence": 32})
+"""Opens an entry of the table of streams, whose first frame has that number, or closes it."""
 
 FAILED = data.StructLayout({"stream": 16, "sequence": 32})
 """A frame whose floats could not be read."""
@@ -29,7 +29,7 @@ EVENTS = data.StructLayout({
 """What is to be counted: frames sent, and those of them that were sent again; timeouts; ACKs that
 were right; ACKs of what was never sent, of a stream that is not open, not from the stream's peer;
 messages that are acknowledged whole; messages that ended otherwise, those of them that were given
-up, and those whose descriptor was wrong; a stream that was not opened, for the table is full."""
+up, and those whose descriptor was wrong; a command that was refused."""
 
 _PLACE = (WINDOW - 1).bit_length()
 _FIRST_BITS = 24    # 2^30 floats in buckets of 64
@@ -73,9 +73,10 @@ class Sender(wiring.Component):
 
     Members
     -------
-    descriptor : In, stream of MESSAGE
-    command : In, stream of COMMAND. Opening a stream that is open closes it first; closing
-        completes its messages with CANCELLED
+    message : In, stream of MESSAGE
+    open : In, stream of OPEN_SENDER. Opening an entry that is open closes it first; closing
+        completes its messages with CANCELLED. Refused for an entry that the table does not have,
+        or a stream that is open in another one
     ack : In, stream of ACK
     failed : In, stream of FAILED. Completes the frame's message with READ_ERROR and the stream's
         others with CANCELLED, and closes it; without effect where the frame was acknowledged
@@ -84,20 +85,20 @@ class Sender(wiring.Component):
     peer_at : Out(8), peer : In(ADDRESS), one clock later: the table of peers
     timeout : In(32), clocks, up to 2^32 - 2^16
     tries : In(8), timeouts in a row until it gives up; 0: never
-    event : Out, EVENTS, each high for one clock
+    events : Out, EVENTS, each high for one clock
     idle : Out(1), no message is under way, and nothing is being worked on
     """
 
     frame_clocks = 8
     again_clocks = 13
     ack_clocks = 12
-    bitmap_clocks = 15
+    bitmap_clocks = 14
 
     def __init__(self, *, config):
         self.config = config
         super().__init__({
-            "descriptor": In(stream.Signature(MESSAGE)),
-            "command": In(stream.Signature(COMMAND)),
+            "message": In(stream.Signature(MESSAGE)),
+            "open": In(stream.Signature(OPEN_SENDER)),
             "ack": In(stream.Signature(ACK)),
             "failed": In(stream.Signature(FAILED)),
             "request": Out(stream.Signature(request_layout(TX_SIDE))),
@@ -106,7 +107,7 @@ class Sender(wiring.Component):
             "peer": In(ADDRESS),
             "timeout": In(32),
             "tries": In(8),
-            "event": Out(EVENTS),
+            "events": Out(EVENTS),
             "idle": Out(1),
         })
 
@@ -191,7 +192,7 @@ class Sender(wiring.Component):
         hits = Signal(streams)
         m.d.comb += hits.eq(Cat(is_open[n] & (ids[n] == id) for n in range(streams)))
         hit_any, hit = lowest(m, hits, "hit")
-        spare_any, spare = lowest(m, ~is_open, "spare")
+        elsewhere = Signal()  # the stream to be opened is open in another entry
 
         m.submodules.turns = turns = Turns(streams)
         pick = Signal(at_bits)
@@ -252,16 +253,16 @@ class Sender(wiring.Component):
         take = Signal()  # what is in hand is done with
         m.d.comb += [
             wants[_ALARM].eq(alarm),
-            wants[_COMMAND].eq(self.command.valid),
+            wants[_COMMAND].eq(self.open.valid),
             wants[_FAILED].eq(self.failed.valid),
             wants[_ACK].eq(self.ack.valid),
             wants[_SEND].eq(pick_valid & ~self.request.valid),
-            wants[_MESSAGE].eq(self.descriptor.valid & (room != 0)),
+            wants[_MESSAGE].eq(self.message.valid & (room != 0)),
             fresh.eq(wants & ~served),
-            self.command.ready.eq(take & kind[_COMMAND]),
+            self.open.ready.eq(take & kind[_COMMAND]),
             self.failed.ready.eq(take & kind[_FAILED]),
             self.ack.ready.eq(take & kind[_ACK]),
-            self.descriptor.ready.eq(take & kind[_MESSAGE]),
+            self.message.ready.eq(take & kind[_MESSAGE]),
         ]
         candidates = Signal(6)
         m.d.comb += [
@@ -302,6 +303,7 @@ class Sender(wiring.Component):
         step = Signal(_PLACE + 1, reset_less=True)
         clean = Signal(WINDOW, reset_less=True)
         clean_any, clean_highest = highest(m, clean, "clean")
+        clean_turned = rotated(m, clean, ack.sequence[:_PLACE], "turned")
         turned = Signal(WINDOW, reset_less=True)
         high = Signal(_PLACE + 1, reset_less=True)
         reach = Signal(_NEAR + 1, reset_less=True)
@@ -322,7 +324,7 @@ class Sender(wiring.Component):
         m.d.comb += less.eq(Mux(distance[31], -distance[:_PLACE], 0))
 
         # ---- a descriptor ----
-        message = self.descriptor.p
+        message = self.message.p
         rounded = Signal(31, reset_less=True)
         words = Signal(_WORDS_BITS, reset_less=True)
         right = Signal(reset_less=True)
@@ -344,12 +346,12 @@ class Sender(wiring.Component):
         unread_slot = Signal(slot_bits)    # of this message
         gives_up = Signal()
 
-        event = self.event
+        event = self.events
         with m.FSM() as fsm:
             with m.State("IDLE"):
                 m.d.sync += [kind.eq(chosen), stamp.eq(0), unread.eq(0)]
-                for number, port in ((_COMMAND, self.command), (_FAILED, self.failed),
-                                     (_ACK, self.ack), (_MESSAGE, self.descriptor)):
+                for number, port in ((_COMMAND, self.open), (_FAILED, self.failed),
+                                     (_ACK, self.ack), (_MESSAGE, self.message)):
                     with m.If(chosen[number]):
                         m.d.sync += id.eq(port.p.stream)
                         m.next = "FIND"
@@ -363,6 +365,14 @@ class Sender(wiring.Component):
                     m.d.sync += served.eq(Mux(fresh.any(), served, 0) | chosen)
             with m.State("FIND"):
                 m.d.sync += [at.eq(hit), known.eq(hit_any)]
+                with m.If(kind[_COMMAND]):
+                    m.d.sync += [
+                        at.eq(self.open.p.entry),
+                        known.eq(Cat(is_open[n] & (self.open.p.entry == n)
+                                     for n in range(streams)).any()),
+                        elsewhere.eq(Cat(hits[n] & (self.open.p.entry != n)
+                                         for n in range(streams)).any()),
+                    ]
                 m.next = "LOAD"
             with m.State("LOAD"):
                 m.d.sync += context.eq(streams_read)
@@ -506,7 +516,7 @@ class Sender(wiring.Component):
                 m.next = "ACK TURN"
             with m.State("ACK TURN"):
                 m.d.sync += [
-                    turned.eq(rotated(m, clean, ack.sequence[:_PLACE], "turned")),
+                    turned.eq(clean_turned),
                     high.eq(Mux(clean_any, clean_highest + 1, 0)),
                     slot.eq(context.head),
                 ]
@@ -624,16 +634,18 @@ class Sender(wiring.Component):
             # ---- commands ----
             with m.State("COMMAND"):
                 m.d.sync += status.eq(Status.CANCELLED)
-                with m.If(known):
+                with m.If((self.open.p.entry >= streams) | self.open.p.open & elsewhere):
+                    m.d.comb += [take.eq(1), event.refused.eq(1)]
+                    m.next = "IDLE"
+                with m.Elif(known):
                     m.next = "CLOSE"
-                with m.Elif(self.command.p.open & spare_any):
-                    m.d.sync += at.eq(spare)
+                with m.Elif(self.open.p.open):
                     m.next = "OPEN"
                 with m.Else():
-                    m.d.comb += [take.eq(1), event.refused.eq(self.command.p.open)]
+                    m.d.comb += take.eq(1)
                     m.next = "IDLE"
             with m.State("OPEN"):
-                first_number = self.command.p.sequence
+                first_number = self.open.p.sequence
                 m.d.sync += [
                     context.eq(0),
                     context.una.eq(first_number), context.next.eq(first_number),
@@ -642,7 +654,7 @@ class Sender(wiring.Component):
                 ]
                 for n in range(streams):
                     with m.If(at == n):
-                        m.d.sync += ids[n].eq(self.command.p.stream)
+                        m.d.sync += ids[n].eq(self.open.p.stream)
                 m.next = "STORE"
 
             # ---- a stream ends, and all its messages with it ----
@@ -678,7 +690,7 @@ class Sender(wiring.Component):
                     is_open.bit_select(at, 1).eq(0), sendable.bit_select(at, 1).eq(0),
                     armed.bit_select(at, 1).eq(0)]
                 m.next = "IDLE"
-                with m.If(kind[_COMMAND] & self.command.p.open):
+                with m.If(kind[_COMMAND] & self.open.p.open):
                     m.next = "OPEN"
                 with m.Else():
                     m.d.comb += take.eq(kind[_FAILED] | kind[_COMMAND])
@@ -732,8 +744,8 @@ class Sender(wiring.Component):
                     ]
                     m.next = "IDLE"
         m.d.comb += self.idle.eq(
-            fsm.ongoing("IDLE") & (room == messages) & ~self.request.valid & ~self.command.valid
-            & ~self.failed.valid & ~self.ack.valid & ~self.descriptor.valid)
+            fsm.ongoing("IDLE") & (room == messages) & ~self.request.valid & ~self.open.valid
+            & ~self.failed.valid & ~self.ack.valid & ~self.message.valid)
         return m
 
 
