@@ -119,7 +119,7 @@ def test_like_the_reference_whatever_is_acknowledged():
                 posted += 1
             yield 20
         assert len(bench.completions) == len(sizes), len(bench.completions)
-        assert bench.events["bad_ack"] > 3 and bench.events["again"] > 50
+        assert bench.events["bad_ack"] > 2 and bench.events["again"] > 50
         assert [one["detail"] for one in bench.completions] == [
             one.again for one in reference.outcomes]
 
