@@ -88,11 +88,12 @@ def _beats(layout, content, side):
 
 
 @pytest.mark.parametrize("stuck", [None, 1])
-@pytest.mark.parametrize("latency, pace", [(0, 1), (30, 0.6)])
-def test_readers_share_a_port(latency, pace, stuck):
+@pytest.mark.parametrize("latency, pace, shuffle", [(0, 1, False), (30, 0.6, True)])
+def test_readers_share_a_port(latency, pace, shuffle, stuck):
     """Also when one of them is never taken from: it holds up nobody."""
     rng = random.Random(SEED)
-    memory = AxiMemory(lanes=LANES, size=SIZE, rng=rng, latency=latency, pace=pace)
+    memory = AxiMemory(lanes=LANES, size=SIZE, rng=rng, latency=latency, pace=pace,
+                       shuffle=shuffle)
     dut = _Readers()
     processes, background, sinks = [], [*memory.read(dut.axi), memory.ticks], []
     for n in range(N):
@@ -113,28 +114,54 @@ def test_readers_share_a_port(latency, pace, stuck):
         assert sink.items == expected, f"seed {SEED}"
 
 
-@pytest.mark.parametrize("latency, pace", [(0, 1), (30, 0.6)])
-def test_writers_share_a_port(latency, pace):
+@pytest.mark.parametrize("stuck", [None, 1])
+@pytest.mark.parametrize("latency, pace, shuffle", [(0, 1, False), (30, 0.6, True)])
+def test_writers_share_a_port(latency, pace, shuffle, stuck):
+    """Also when one writer's ``done`` is never taken, as while the completion queue is full: the
+    others' answers pass, among them those that the completion queue waits for."""
     rng = random.Random(SEED)
-    memory = AxiMemory(lanes=LANES, size=SIZE, rng=rng, latency=latency, pace=pace)
+    memory = AxiMemory(lanes=LANES, size=SIZE, rng=rng, latency=latency, pace=pace,
+                       shuffle=shuffle)
     expected = bytearray(memory.bytes)
     dut = _Writers()
-    processes, sinks = [], []
+    processes, background, sinks = [], [*memory.write(dut.axi), memory.ticks], []
     for n in range(N):
-        pieces = _pieces(rng, n * 8192, (n + 1) * 8192, 12)
+        pieces = _pieces(rng, n * 8192, (n + 1) * 8192, 30)
         beats = []
         for at, length in pieces:
             expected[at:at + length] = content = rng.randbytes(length)
             beats += _beats(dut.i[n].p.shape(), content, {})
-        sink = Sink(dut.done[n], len(pieces), random.Random(SEED - n), pace, patience=5000)
-        sinks.append(sink)
-        processes += [
-            Source(dut.requests[n], [_request(k, *piece) for k, piece in enumerate(pieces)],
-                   random.Random(SEED + n)).run,
-            Source(dut.i[n], beats, random.Random(SEED + 9 + n), pace).run, sink.run]
-    simulate(dut, *processes, background=[*memory.write(dut.axi), memory.ticks])
-    assert memory.bytes == expected, f"seed {SEED}"
+        requests = Source(dut.requests[n], [_request(k, *piece) for k, piece in enumerate(pieces)],
+                          random.Random(SEED + n)).run
+        frames = Source(dut.i[n], beats, random.Random(SEED + 9 + n), pace).run
+        if n == stuck:
+            background += [requests, frames]
+            continue
+        sinks.append(Sink(dut.done[n], len(pieces), random.Random(SEED - n), pace, patience=5000))
+        processes += [requests, frames, sinks[-1].run]
+    simulate(dut, *processes, background=background)
+    for n in range(N):
+        if n != stuck:
+            part = slice(n * 8192, (n + 1) * 8192)
+            assert memory.bytes[part] == expected[part], f"seed {SEED}"
+    assert memory.bytes[N * 8192:] == expected[N * 8192:]
     for sink in sinks:
         done = [split(done_layout(TAG), one) for one in sink.items]
-        assert [one["tag"]["number"] for one in done] == list(range(12))
+        assert [one["tag"]["number"] for one in done] == list(range(30))
         assert not any(one["error"] for one in done)
+
+
+def test_bursts_take_turns():
+    """Three readers that always ask get every third burst each, and every clock a beat comes."""
+    memory = AxiMemory(lanes=LANES, size=SIZE, rng=random.Random(SEED))
+    dut = _Readers()
+    processes = []
+    for n in range(N):
+        requests = [_request(k, n * 8192 + 512 * k, 512) for k in range(12)]
+        processes += [Source(dut.requests[n], requests, random.Random(n)).run,
+                      Sink(dut.o[n], 12 * 32, random.Random(n)).run]
+    simulate(dut, *processes, background=[memory.ticks, *memory.read(dut.axi)])
+    turns = [address // 8192 for address, _ in memory.bursts]
+    assert all(sorted(turns[n:n + 3]) == [0, 1, 2] for n in range(0, len(turns), 3))
+    clocks = memory.r_clocks
+    assert clocks == list(range(clocks[0], clocks[0] + len(clocks)))

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from tightwire.dma import completions
 from tightwire.dma.completions import ENTRY_BYTES, CompletionQueue
 from tightwire.dma.ring import DESCRIPTOR_BYTES, FETCHED, Ring
 from tightwire.dma.transfer import COMPLETION
@@ -72,6 +73,35 @@ def test_descriptors_come_in_order(lanes, latency, pace):
             assert ctx.get(dut.idle)
             assert ctx.get(dut.consumer) == 0
             assert not ctx.get(dut.o.valid)
+
+    simulate(dut, process, background=[memory.ticks, *memory.read(dut.axi)])
+
+
+@pytest.mark.parametrize("latency", [0, 40])
+def test_a_ring_that_is_disabled_for_a_moment_begins_anew(latency):
+    """Nothing of before comes, however short the pause and whatever was on its way."""
+    rng = random.Random(SEED)
+    memory = AxiMemory(lanes=4, size=SIZE, rng=rng, latency=latency)
+    dut = Ring(lanes=4)
+
+    async def process(ctx):
+        ctx.set(dut.log2_size, 4)
+        for pause in range(1, 16):
+            base = 0x1000 * (1 + pause % 2)
+            ctx.set(dut.base, base)
+            ctx.set(dut.producer, 9)
+            ctx.set(dut.enable, 1)
+            await ctx.tick().repeat(rng.randint(1, 120))
+            for n in range(rng.randint(1, 6)):
+                ctx.set(dut.o.ready, 1)
+                (item,) = await ctx.tick().sample(dut.o.p.as_value()).until(dut.o.valid)
+                ctx.set(dut.o.ready, 0)
+                item = split(FETCHED, item)
+                assert item["index"] == n + 1, f"pause {pause}"
+                assert item["words"] == _descriptor(memory, base, n), f"pause {pause}"
+            await ctx.tick().repeat(rng.randint(1, 20))
+            ctx.set(dut.enable, 0)
+            await ctx.tick().repeat(pause)
 
     simulate(dut, process, background=[memory.ticks, *memory.read(dut.axi)])
 
@@ -200,3 +230,110 @@ def test_an_entry_that_cannot_be_written_is_noticed():
     simulate(dut, host, Source(dut.i[1], items, rng).run,
              background=[memory.ticks, *memory.write(dut.axi), count])
     assert sum(failures) == 1
+
+
+@pytest.mark.parametrize("latency", [0, 40])
+def test_a_queue_that_is_disabled_for_a_moment_begins_anew(latency):
+    """Each completion is written once, before or behind the pause, from a ring's first place on."""
+    rng = random.Random(SEED)
+    memory = AxiMemory(lanes=4, size=SIZE, rng=rng, latency=latency)
+    dut, _, _ = _queue(4, memory)
+    log2_size, pauses = 5, 12
+    items = [join(COMPLETION, {"tag": n + 1}) for n in range(200)]
+    tags = []
+
+    def entries(base):
+        for at in range(base, base + (ENTRY_BYTES << log2_size), ENTRY_BYTES):
+            one = split(COMPLETION, int.from_bytes(memory.bytes[at:at + ENTRY_BYTES], "little"))
+            if one["phase"] == 0:
+                return
+            yield one["tag"]
+
+    async def host(ctx):
+        ctx.set(dut.log2_size, log2_size)
+        memory.bytes[:] = bytes(SIZE)
+        for pause in range(1, pauses + 1):
+            base = (ENTRY_BYTES << log2_size) * pause
+            ctx.set(dut.base, base)
+            ctx.set(dut.enable, 1)
+            await ctx.tick().repeat(rng.randint(60, 130))
+            ctx.set(dut.enable, 0)
+            await ctx.tick().repeat(pause)
+        ctx.set(dut.base, 0)
+        ctx.set(dut.enable, 1)
+        ctx.set(dut.count, 1)
+        await ctx.tick().repeat(500)
+        for pause in range(1, pauses + 1):
+            tags.extend(entries((ENTRY_BYTES << log2_size) * pause))
+        last = list(entries(0))
+        tags.extend(last)
+        assert ctx.get(dut.producer) == len(last)
+
+    simulate(dut, host, background=[Source(dut.i[0], items, rng).run, memory.ticks,
+                                    *memory.write(dut.axi)])
+    assert len(tags) > 60
+    assert tags == list(range(1, len(tags) + 1)), f"seed {SEED}"
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 16])
+def test_latency_of_a_descriptor(lanes):
+    """From the doorbell, without the clocks that the memory takes."""
+    memory = AxiMemory(lanes=lanes, size=SIZE, rng=random.Random(SEED))
+    dut = Ring(lanes=lanes)
+    clocks = []
+
+    async def process(ctx):
+        ctx.set(dut.log2_size, 4)
+        ctx.set(dut.enable, 1)
+        await ctx.tick().repeat(10)
+        ctx.set(dut.producer, 5)
+        for clock in range(80):
+            *_, valid = await ctx.tick().sample(dut.o.valid)
+            if valid:
+                clocks.append(clock)
+                ctx.set(dut.o.ready, 1)
+                await ctx.tick()
+                ctx.set(dut.o.ready, 0)
+
+    simulate(dut, process, background=[memory.ticks, *memory.read(dut.axi)])
+    beats = max(1, 8 // lanes)
+    assert clocks[0] == dut.latency + memory.r_clocks[0] - memory.ar_clocks[0] + beats - 1
+    asked = memory.ar_clocks
+    assert asked[3] - asked[0] <= 3 * 5  # one descriptor every 5 clocks, while there is room
+
+
+def test_completions_keep_up_with_a_slow_memory():
+    """As many are under way as it takes: one every 6 clocks, with a latency of 60."""
+    rng = random.Random(SEED)
+    memory = AxiMemory(lanes=16, size=SIZE, rng=rng, latency=60)
+    dut, setup, _ = _queue(16, memory, log2_size=8)
+    items = [join(COMPLETION, {"tag": n}) for n in range(60)]
+    source = Source(dut.i[0], items, rng)
+    simulate(dut, setup, source.run, background=[memory.ticks, *memory.write(dut.axi)])
+    assert source.clocks[50] - source.clocks[20] == 30 * 6
+
+
+def test_interrupt_stays_when_nothing_is_acknowledged(monkeypatch):
+    """A host that only polls: the count of what it did not acknowledge must not come round to 0.
+
+    With indices of 4 bits, so that it would after 16 entries.
+    """
+    monkeypatch.setattr(completions, "_INDEX_BITS", 4)
+    rng = random.Random(SEED)
+    memory = AxiMemory(lanes=4, size=SIZE, rng=rng)
+    dut, setup, _ = _queue(4, memory)
+    raised = []
+
+    async def host(ctx):
+        await setup(ctx)
+        ctx.set(dut.count, 1)
+        for _ in range(400):
+            *_, interrupt, producer = await ctx.tick().sample(dut.interrupt, dut.producer)
+            ctx.set(dut.consumer, producer)
+            raised.append(interrupt)
+
+    items = [join(COMPLETION, {"tag": n}) for n in range(40)]
+    source = Source(dut.i[0], items, rng)
+    simulate(dut, host, source.run, background=[memory.ticks, *memory.write(dut.axi)])
+    assert len(source.clocks) == 40
+    assert raised == sorted(raised) and raised[-1]

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tightwire.codec.check import DROPS
+from tightwire.codec.check import DROPS as CHECKED
+from tightwire.frame.parser import DROPS as PARSED
 from tightwire.registers.describe import Access, Bank, Command, Counter, Field, Map, MapError
 from tightwire.registers.describe import Register as Any
 from tightwire.registers.nic import MAP
 from tightwire.registers.page import page
+from tightwire.transport.receiver import DROPS as RECEIVED
+from tightwire.transport.receiver import OPEN, POST
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,7 +68,20 @@ def test_the_map_needs_no_amaranth():
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(ROOT / "hw")})
 
 
-def test_every_drop_of_the_codec_has_a_counter():
-    for way in ("tx", "rx"):
-        for reason in DROPS.members:
+def test_every_drop_has_a_counter():
+    """But for what is marked on the way to the decoder: that was counted by who marked it."""
+    reasons = {"tx": [*CHECKED.members],
+               "rx": [*({*CHECKED.members} - {"marked"}), *PARSED.members,
+                      *({*RECEIVED.members} - {"bucket"}), "other_bucket"]}
+    for way, names in reasons.items():
+        for reason in names:
             assert f"{way}_dropped_{reason}_lo" in MAP.word
+
+
+@pytest.mark.parametrize("command, layout, others", [
+    ("open_rx", OPEN, {}), ("open_tx", ["open", "entry", "stream", "sequence"], {}),
+    ("region", POST, {"add": "how", "log2_bucket": "how"})])
+def test_commands_have_the_fields_of_what_they_drive(command, layout, others):
+    names = getattr(layout, "members", layout)
+    assert {others.get(name, name) for name in names} == {
+        one.name for one in MAP.commands[command].arguments}

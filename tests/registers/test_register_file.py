@@ -153,10 +153,18 @@ def test_events_stay_until_they_are_cleared():
         await bus.write(ctx, AT["events"], 0b10)
         assert ctx.get(dut.events) == 0b10
         ctx.set(dut.events_set, 0)
+        cleared.clear()
         await bus.write(ctx, AT["events"], 0b10)
         assert ctx.get(dut.events) == 0
+        assert [one for one in cleared if one] == [0b10]
 
-    _run(work)
+    cleared = []
+
+    async def watch(ctx, dut):
+        async for *_, bits in ctx.tick().sample(dut.events_cleared):
+            cleared.append(bits)
+
+    _run(work, background=[watch])
 
 
 @pytest.mark.parametrize("rng", paces(SEED), ids=["at once", "late"])

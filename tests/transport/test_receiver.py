@@ -1,4 +1,4 @@
-"""Receiver against the rules of docs/transport.md, written plainly."""
+"""Receiver against the rules of docs/card.md, written plainly."""
 
 import itertools
 import random

@@ -1,6 +1,6 @@
 """Cuts pieces of memory into bursts."""
 
-from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -29,7 +29,8 @@ class Bursts(wiring.Component):
     """Asks for each piece in bursts of whole beats that never cross 4 KB.
 
     A burst has as many beats as that rule, the piece and ``most_beats`` allow. It waits until
-    there is room for all of it. Latency 3 clocks; a burst takes 3 clocks, a piece 1 more.
+    there is room for all of it. Latency 3 clocks; a burst takes 3 clocks, a piece 1 more. The two
+    lowest bits of an address are not looked at.
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ class Bursts(wiring.Component):
     tag : Out, with ``burst``: the request's
     room : In, beats for which there is room
     """
+
+    latency = 3
 
     def __init__(self, *, lanes, tag, most_beats=_MOST_BEATS):
         self.lanes = check_choice("lanes", lanes, LANES)
@@ -72,7 +75,8 @@ class Bursts(wiring.Component):
         left = Signal(BYTES_BITS - beat_bits + 2, reset_less=True)
         beats = Signal(range(_MOST_BEATS + 1), reset_less=True)
         to_page = Signal(range(page_beats + 1))
-        offset = asked.address[:beat_bits]
+        # Words are moved, so an address that is not a multiple of 4 must not make a beat more.
+        offset = Cat(Const(0, 2), asked.address[2:beat_bits])
         m.d.comb += [
             to_page.eq(page_beats - at[:page_beats.bit_length() - 1]
                        if page_beats > 1 else Const(1)),

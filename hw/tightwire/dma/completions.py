@@ -30,8 +30,9 @@ class CompletionQueue(wiring.Component):
     first one that was, until the host acknowledges; entries count once memory has answered. The
     host acknowledges first and reads the queue then, so that none is missed.
 
-    An entry takes about 8 clocks, with less than four lanes some more. While ``enable`` is low
-    nothing is written, and the indices return to 0.
+    An entry takes 6 clocks or more, with less than four lanes the rest of its beats as well. Once
+    ``enable`` has been low completions wait, and the indices return to 0; only when memory has
+    answered all entries does the queue begin anew, however soon ``enable`` is high again.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ class CompletionQueue(wiring.Component):
         m.submodules.turns = turns = Turns(self.n)
         m.submodules.chosen = chosen = Queue(COMPLETION, 4)
         m.submodules.writer = writer = Writer(
-            lanes=lanes, tag=_NOTHING, side=_NOTHING, bursts=4)
+            lanes=lanes, tag=_NOTHING, side=_NOTHING)
         wiring.connect(m, writer.axi, wiring.flipped(self.axi))
         for n, one in enumerate(self.i):
             mine = turns.any & (turns.index == n)
@@ -104,9 +105,11 @@ class CompletionQueue(wiring.Component):
                     with m.Case(k):
                         m.d.comb += writer.i.p.data[n].eq(words[k * lanes + n])
         answered = Signal()
+        running = Signal()
+        m.d.sync += running.eq(self.enable & (running | self.idle))
         with m.FSM() as fsm:
             with m.State("IDLE"):
-                with m.If(self.enable):
+                with m.If(running):
                     with m.If(chosen.o.valid & (used <= mask)):
                         m.d.comb += chosen.o.ready.eq(1)
                         m.d.sync += [
@@ -141,12 +144,14 @@ class CompletionQueue(wiring.Component):
         due = Signal()
         m.d.comb += due.eq((unheard != 0) & ((unheard >= self.count) | (timer >= self.time)))
         m.d.sync += [
-            unheard.eq(Mux(self.acknowledge, 0, unheard) + answered),
+            # It stops at its end: a host that polls need not acknowledge.
+            unheard.eq(Mux(self.acknowledge, 0, unheard)
+                       + (answered & (self.acknowledge | ~unheard.all()))),
             timer.eq(Mux((unheard == 0) | self.acknowledge, 0, timer + (timer < self.time))),
             self.interrupt.eq(due & ~self.acknowledge),
         ]
-        with m.If(self.enable & answered):
+        with m.If(answered):
             m.d.sync += self.producer.eq(self.producer + 1)
-        with m.If(~self.enable):
+        with m.If(~running):
             m.d.sync += [self.producer.eq(0), unheard.eq(0)]
         return m

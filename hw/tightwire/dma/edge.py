@@ -2,6 +2,7 @@
 
 from amaranth.lib.wiring import In, Out
 
+from ..config import LANES, check_choice
 from .axi import ADDRESS_BITS
 
 __all__ = ["CACHE_ALLOCATE", "axi_members", "connect_axi"]
@@ -12,9 +13,15 @@ on a platform with direct cache access is where the host will look for it."""
 
 _INCR = 0b01
 
+_EDGE_LANES = [lanes for lanes in LANES if 4 * lanes <= 128]  # AXI4, A3.4.1: a beat's size
+
 
 def axi_members(prefix, lanes, id_bits):
-    """Flat members ``{prefix}_awaddr`` and so on of a master, for the signature of a top."""
+    """Flat members ``{prefix}_awaddr`` and so on of a master, for the signature of a top.
+
+    ConfigError for more than 32 lanes, which AXI4 does not have.
+    """
+    check_choice("lanes", lanes, _EDGE_LANES)
     members = {}
     for channel in ("aw", "ar"):
         members |= {
@@ -32,10 +39,11 @@ def axi_members(prefix, lanes, id_bits):
     return {f"{prefix}_{name}": member for name, member in members.items()}
 
 
-def connect_axi(m, top, prefix, lanes, read, write):
+def connect_axi(m, top, prefix, lanes, read, write, *, cache=CACHE_ALLOCATE):
     """Connects the flat members of ``top`` to an AxiRead and an AxiWrite, both with ids.
 
-    All bursts are INCR, of whole beats, unprivileged, with ``CACHE_ALLOCATE``.
+    All bursts are INCR, of whole beats, unprivileged, with ``cache`` (AXI4, A4.4). There is no
+    register here: ReadJoin and WriteJoin have one in each channel.
     """
     def port(name):
         return getattr(top, f"{prefix}_{name}")
@@ -47,7 +55,7 @@ def connect_axi(m, top, prefix, lanes, read, write):
             port(f"{channel}len").eq(bursts.p.beats),
             port(f"{channel}size").eq((4 * lanes).bit_length() - 1),
             port(f"{channel}burst").eq(_INCR),
-            port(f"{channel}cache").eq(CACHE_ALLOCATE),
+            port(f"{channel}cache").eq(cache),
             port(f"{channel}prot").eq(0),
             port(f"{channel}valid").eq(bursts.valid),
             bursts.ready.eq(port(f"{channel}ready")),

@@ -1,6 +1,6 @@
 """Reads pieces of the host's memory."""
 
-from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,6 +15,8 @@ from .transfer import request_layout
 
 __all__ = ["Reader"]
 
+_SHALLOW = 32  # a buffer of so many beats is not worth a row of block RAMs
+
 
 class Reader(wiring.Component):
     """Each request becomes a frame of beats, its first byte in byte 0, what is behind its end 0.
@@ -22,9 +24,10 @@ class Reader(wiring.Component):
     Room for a burst is kept before it is asked for, so what comes from memory never waits: several
     readers can share a port without one of them blocking another.
 
-    One beat a clock for pieces that begin at a whole beat; one that does not costs one or two
-    clocks more. A piece takes 4 clocks or more. An answer with an error (SLVERR, DECERR) marks
-    the frame.
+    One beat a clock for pieces that begin at a whole beat; one that does not may cost one clock
+    more. A piece takes 4 clocks or more, 3 for each burst and 1. From a request to the first beat:
+    ``latency`` clocks, and those of the memory from ar to r. An answer with an error (SLVERR,
+    DECERR) marks the frame.
 
     Parameters
     ----------
@@ -35,7 +38,11 @@ class Reader(wiring.Component):
         Beats that are on their way from memory, or have come and not been taken, 16 to 4,096: as
         many as the memory's latency, for a beat a clock.
     pieces : int
-        Requests that are under way, 2 or more.
+        Requests that are under way, 2 or more. With short pieces this, too, has to cover the
+        memory's latency: 100 clocks take 32 pieces of 4 beats.
+    aligned : bool
+        All pieces begin at a whole beat: lower bits of an address are not looked at, and nothing
+        is built that turns words.
 
     Members
     -------
@@ -45,13 +52,16 @@ class Reader(wiring.Component):
     idle : Out(1), nothing is under way in memory
     """
 
-    def __init__(self, *, lanes, tag, depth=256, pieces=16):
+    def __init__(self, *, lanes, tag, depth=256, pieces=16, aligned=False):
         self.lanes = check_choice("lanes", lanes, LANES)
         if not 16 <= depth <= 4096:
             raise ValueError(f"depth must be from 16 to 4096, not {depth}")
         self.tag = tag
         self.depth = depth
         self.pieces = pieces
+        self.aligned = aligned
+        self._kind = Queue if depth <= _SHALLOW else RamQueue
+        self.latency = Bursts.latency + self._kind.latency + Buffer.latency
         super().__init__({
             "request": In(stream.Signature(request_layout(tag))),
             "axi": Out(AxiRead(lanes)),
@@ -66,10 +76,18 @@ class Reader(wiring.Component):
         m.submodules.bursts = bursts = Bursts(
             lanes=lanes, tag=self.tag, most_beats=min(256, self.depth // 2))
         m.submodules.pieces = pieces = Queue(piece_layout(lanes, self.tag), self.pieces)
-        m.submodules.come = come = RamQueue(
+        m.submodules.come = come = self._kind(
             data.StructLayout({"data": data.ArrayLayout(32, lanes), "bad": 1}), self.depth)
         m.submodules.out = out = Buffer(beat_layout(lanes, self.tag))
-        wiring.connect(m, wiring.flipped(self.request), bursts.request)
+        request = self.request
+        m.d.comb += [
+            bursts.request.valid.eq(request.valid), request.ready.eq(bursts.request.ready),
+            bursts.request.p.eq(request.p),
+        ]
+        if self.aligned:
+            low = (4 * lanes).bit_length() - 1
+            m.d.comb += bursts.request.p.address.eq(
+                Cat(Const(0, low), request.p.address[low:]))
         wiring.connect(m, bursts.piece, pieces.i)
         wiring.connect(m, bursts.burst, wiring.flipped(self.axi.ar))
         wiring.connect(m, out.o, wiring.flipped(self.o))
@@ -95,7 +113,7 @@ class Reader(wiring.Component):
         # What has come, turned so that the piece's first word is word 0, and put together with
         # what was left of the beat before.
         piece = pieces.o.p
-        skip = piece.skip
+        skip = Const(0, len(piece.skip)) if self.aligned else piece.skip
         words = Array(come.o.p.data[n] for n in range(lanes))
         turned = Signal(data.ArrayLayout(32, lanes))
         rest = Signal(data.ArrayLayout(32, lanes), reset_less=True)  # turned, of the last beat

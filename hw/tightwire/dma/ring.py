@@ -1,6 +1,6 @@
 """A ring of descriptors in the host's memory."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -31,8 +31,12 @@ class Ring(wiring.Component):
 
     The ring has ``1 << log2_size`` places of ``DESCRIPTOR_BYTES``. The indices run freely: place
     ``index mod size``; producer - consumer are there to be fetched, never more than the size.
-    Several are fetched ahead. While ``enable`` is low nothing is fetched, what was fetched is let
-    go, and the indices return to 0.
+    Several are fetched ahead. Once ``enable`` has been low nothing is fetched, what was fetched is
+    let go, and the indices return to 0; only when all that was asked of memory has come does the
+    ring begin anew, however soon ``enable`` is high again.
+
+    From the doorbell to the descriptor: ``latency`` clocks, and those of the memory; with less
+    than ``DESCRIPTOR_WORDS`` lanes one more for each further beat. A descriptor takes 5 clocks.
 
     Parameters
     ----------
@@ -43,10 +47,11 @@ class Ring(wiring.Component):
     Members
     -------
     enable : In(1)
-    base : In(64), a multiple of ``DESCRIPTOR_BYTES``, steady while enabled
+    base : In(64), a multiple of ``DESCRIPTOR_BYTES`` (lower bits are not looked at), steady while
+        enabled
     log2_size : In(4), 1 to 15, likewise
     producer : In(16), index behind the last descriptor that the host has made: the doorbell
-    consumer : Out(16), index behind the last descriptor that was given out
+    consumer : Out(16), index behind the last descriptor that was fetched: its place is free
     axi : Out, AxiRead
     o : Out, stream of FETCHED
     idle : Out(1), nothing is under way in memory
@@ -55,6 +60,10 @@ class Ring(wiring.Component):
     def __init__(self, *, lanes, ahead=4):
         self.lanes = check_choice("lanes", lanes, LANES)
         self.ahead = ahead
+        self._reader = {
+            "lanes": lanes, "tag": _NOTHING, "depth": max(16, ahead * DESCRIPTOR_WORDS // lanes),
+            "pieces": ahead, "aligned": 4 * lanes <= DESCRIPTOR_BYTES}
+        self.latency = 1 + Reader(**self._reader).latency + Queue.latency
         super().__init__({
             "enable": In(1), "base": In(ADDRESS_BITS), "log2_size": In(4),
             "producer": In(INDEX_BITS), "consumer": Out(INDEX_BITS), "axi": Out(AxiRead(lanes)),
@@ -64,9 +73,7 @@ class Ring(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         lanes = self.lanes
-        m.submodules.reader = reader = Reader(
-            lanes=lanes, tag=_NOTHING, depth=max(16, self.ahead * DESCRIPTOR_WORDS // lanes),
-            pieces=self.ahead)
+        m.submodules.reader = reader = Reader(**self._reader)
         m.submodules.queue = queue = Queue(FETCHED, self.ahead)
         wiring.connect(m, reader.axi, wiring.flipped(self.axi))
         asked = Signal(INDEX_BITS)    # index behind the last one that is asked for
@@ -74,7 +81,10 @@ class Ring(wiring.Component):
         mask = Signal(INDEX_BITS)
         address = Signal(ADDRESS_BITS, reset_less=True)
         ask = Signal()
+        running = Signal()
+        empty = Signal()              # nothing is left of what was asked for
         m.d.comb += [
+            empty.eq(self.idle & ~reader.o.valid & ~queue.o.valid),
             mask.eq((1 << self.log2_size) - 1),
             reader.request.valid.eq(ask),
             reader.request.p.address.eq(address),
@@ -86,9 +96,10 @@ class Ring(wiring.Component):
         with m.If(ask):
             with m.If(reader.request.ready):
                 m.d.sync += ask.eq(0)
-        with m.Elif(self.enable & (asked != self.producer)):
+        with m.Elif(running & (asked != self.producer)):
+            base = Cat(Const(0, 6), self.base[6:])
             m.d.sync += [
-                address.eq(self.base + ((asked & mask) * DESCRIPTOR_BYTES)),
+                address.eq(base + ((asked & mask) * DESCRIPTOR_BYTES)),
                 asked.eq(asked + 1), ask.eq(1)]
 
         beats = max(1, DESCRIPTOR_WORDS // lanes)
@@ -97,8 +108,8 @@ class Ring(wiring.Component):
         held = Signal(FETCHED["words"].shape, reset_less=True)
         count = Signal(range(beats + 1))
         m.d.comb += [
-            queue.i.valid.eq(reader.o.valid & beat.last & self.enable),
-            reader.o.ready.eq(~beat.last | queue.i.ready | ~self.enable),
+            queue.i.valid.eq(reader.o.valid & beat.last & running),
+            reader.o.ready.eq(~beat.last | queue.i.ready | ~running),
             queue.i.p.words.eq(words), queue.i.p.index.eq(given + 1),
             queue.i.p.error.eq(beat.error),
         ]
@@ -111,11 +122,12 @@ class Ring(wiring.Component):
             m.d.sync += [held.eq(words), count.eq(count + 1)]
             with m.If(beat.last):
                 m.d.sync += [count.eq(0), given.eq(given + 1)]
-        with m.If(~self.enable & self.idle):
+        m.d.sync += running.eq(self.enable & (running | empty))
+        with m.If(~running & empty):
             m.d.sync += [asked.eq(0), given.eq(0)]
         m.d.comb += [
             self.o.p.eq(queue.o.p),
-            self.o.valid.eq(queue.o.valid & self.enable),
-            queue.o.ready.eq(self.o.ready | ~self.enable),
+            self.o.valid.eq(queue.o.valid & running),
+            queue.o.ready.eq(self.o.ready | ~running),
         ]
         return m

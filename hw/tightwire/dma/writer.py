@@ -25,7 +25,11 @@ class Writer(wiring.Component):
 
     One beat a clock for pieces that begin at a whole beat; one that does not may cost one more.
     A piece takes 4 clocks or more. ``done`` comes in order, when memory has answered all bursts
-    of a piece; an answer with an error (SLVERR, DECERR) marks it.
+    of a piece, a clock after the last answer; an answer with an error (SLVERR, DECERR) marks it.
+
+    Answers of memory never wait, also where ``done`` does: so writers that share a port don't hold
+    up each other's answers. Data do: a burst is asked for when its request is there, and other
+    writers' data wait behind it. So a frame must be sure to come once its request is made.
 
     Parameters
     ----------
@@ -35,7 +39,8 @@ class Writer(wiring.Component):
     side : data.StructLayout
         Side band of the beats, which is not looked at.
     bursts : int
-        Bursts that are under way, 2 or more.
+        Bursts that are under way, and pieces whose ``done`` is not taken, each 2 or more.
+        With short pieces this has to cover the memory's latency: see docs/dma.md.
 
     Members
     -------
@@ -67,9 +72,13 @@ class Writer(wiring.Component):
         m.submodules.lengths = lengths = Queue(8, self.bursts)
         m.submodules.away = away = Queue(
             data.StructLayout({"final": 1, "tag": self.tag}), self.bursts)
+        m.submodules.dones = dones = Queue(self.done.p.shape(), self.bursts)
+        wiring.connect(m, dones.o, wiring.flipped(self.done))
+        slots = Signal(range(self.bursts + 1), init=self.bursts)  # of ``dones``, not promised
         wiring.connect(m, wiring.flipped(self.request), bursts.request)
         aw, w, b = self.axi.aw, self.axi.w, self.axi.b
         asked = Signal()
+        may_ask = Signal()
         m.d.comb += [
             bursts.room.eq(_ANY_ROOM),
             bursts.piece.ready.eq(pieces.i.ready),
@@ -82,9 +91,11 @@ class Writer(wiring.Component):
         wiring.connect(m, address.o, wiring.flipped(aw))
         m.d.comb += [
             address.i.p.eq(bursts.burst.p),
-            asked.eq(bursts.burst.valid & address.i.ready & lengths.i.ready & away.i.ready),
+            may_ask.eq(address.i.ready & lengths.i.ready & away.i.ready
+                       & (~bursts.final | (slots != 0))),
+            asked.eq(bursts.burst.valid & may_ask),
             address.i.valid.eq(asked), lengths.i.valid.eq(asked), away.i.valid.eq(asked),
-            bursts.burst.ready.eq(address.i.ready & lengths.i.ready & away.i.ready),
+            bursts.burst.ready.eq(may_ask),
             lengths.i.p.eq(bursts.burst.p.beats),
             away.i.p.final.eq(bursts.final), away.i.p.tag.eq(bursts.tag),
         ]
@@ -129,22 +140,22 @@ class Writer(wiring.Component):
                 count.eq(Mux(out.i.p.last, 0, count + 1)),
             ]
 
-        # Answers come in the order of the bursts.
+        # Answers come in the order of the bursts, and never wait: a piece's place in ``dones`` is
+        # kept from before its last burst is asked for.
+        answered = Signal()
         bad = Signal()
         error = Signal()
-        done = Signal(self.done.p.shape(), reset_less=True)
         m.d.comb += [
+            b.ready.eq(1),
+            answered.eq(b.valid & away.o.valid),
             error.eq(bad | (b.p.response == Response.SLVERR) | (b.p.response == Response.DECERR)),
-            b.ready.eq(~self.done.valid),
-            away.o.ready.eq(b.valid & b.ready),
-            self.done.p.eq(done),
+            away.o.ready.eq(b.valid),
+            dones.i.valid.eq(answered & away.o.p.final),
+            dones.i.p.tag.eq(away.o.p.tag), dones.i.p.error.eq(error),
             self.idle.eq(~away.o.valid & ~pieces.o.valid & ~self.done.valid),
         ]
-        with m.If(self.done.ready):
-            m.d.sync += self.done.valid.eq(0)
-        with m.If(b.valid & b.ready):
-            m.d.sync += [
-                bad.eq(error & ~away.o.p.final), self.done.valid.eq(away.o.p.final),
-                done.tag.eq(away.o.p.tag), done.error.eq(error),
-            ]
+        m.d.sync += slots.eq(
+            slots - (asked & bursts.final) + (self.done.valid & self.done.ready))
+        with m.If(answered):
+            m.d.sync += bad.eq(error & ~away.o.p.final)
         return m

@@ -80,9 +80,10 @@ _PEER = (
 _SWITCH = (Field("open", 0, 1, "1: opens, 0: closes."),)
 
 _OPEN_TX = (
-    _argument("stream", 0x00, 16, "Stream."),
+    _argument("entry", 0x00, 8, "Entry of the table, below `streams`."),
     _argument("open", 0x04, 1, "What is done.", fields=_SWITCH),
-    _argument("sequence", 0x08, 32, "Number of the next frame."),
+    _argument("stream", 0x08, 16, "Stream."),
+    _argument("sequence", 0x0C, 32, "Number of the next frame."),
 )
 
 _OPEN_RX = (
@@ -109,15 +110,17 @@ _REGION = (
 )
 
 _DROPS = {
-    "marked": "that the MAC marked as broken",
-    "short": "that ended within a header",
-    "ip": "with a wrong IPv4 header or length",
+    "mac": "that the MAC marked as broken",
+    "truncated": "that end before their IP length says, or in the header",
     "ip_checksum": "with a wrong IPv4 header checksum",
-    "udp": "with a wrong UDP length",
+    "ip_length": "whose IP length is not that of UDP and a header",
+    "udp_length": "with no room for our header and a payload",
+    "magic": "whose header does not begin with our magic",
+    "version": "of another version",
+    "kind": "of a reserved kind",
+    "flags": "with a reserved flag",
+    "records": "with more records than buckets",
     "udp_checksum": "with a wrong UDP checksum",
-    "header": "with a wrong magic, version, or reserved value in the header",
-    "kind": "of a kind that a card does not take",
-    "records": "with more records than buckets, or fewer that are not sparse",
     "codec": "with a codec byte that is reserved or not built",
     "bucket": "with a bucket size that is reserved or not built",
     "span": "that cover nothing",
@@ -183,7 +186,7 @@ MAP = Map(name="nic", address_bits=12, blocks=(
         _constant("max_bucket", 0x00C, "The largest bucket, in elements."),
         _constant("frame_bytes", 0x010, "The longest Ethernet frame, without FCS."),
         _constant("streams", 0x014, "Streams that may be open in each direction."),
-        _constant("messages", 0x018, "Messages that are being sent at a time."),
+        _constant("messages", 0x018, "Messages of a stream under way at most."),
         _constant("regions", 0x01C, "Regions that may be posted at a time."),
         _constant("peers", 0x020, "Entries of the table of peers."),
     )),
@@ -230,7 +233,7 @@ MAP = Map(name="nic", address_bits=12, blocks=(
                  doc="Completions until `completion` is set."),
         Register(name="coalesce_time", offset=0x10C, access=RW, reset=2_500,
                  doc="Clocks after the first of them until it is set although they are fewer; "
-                     "0: never."),
+                     "0: at once."),
     )),
     ("Commands", "Write the arguments, then `push`. Arguments keep their values.", (
         Command(name="peer", offset=0x140, arguments=_PEER,

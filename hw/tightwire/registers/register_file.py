@@ -53,6 +53,7 @@ class RegisterFile(wiring.Component):
     <register> : In if it is RO (and not constant), else Out; of ``register_shape``. RW: its
         value; PULSE: high for one clock; W1C: its value, whose bits are set by
     <register>_set : In, of the same shape
+    <register>_cleared : Out, of the same shape: the bits that the host clears, for one clock
     <command> : Out, stream of ``command_layout``
     <bank> : In, of ``bank_layout``: what is added to each counter in this clock
 
@@ -85,7 +86,7 @@ class RegisterFile(wiring.Component):
             else:
                 members[name] = Out(shape)
             if one.access == Access.W1C:
-                members[f"{name}_set"] = In(shape)
+                members |= {f"{name}_set": In(shape), f"{name}_cleared": Out(shape)}
         for name, command in map.commands.items():
             members[name] = Out(stream.Signature(command_layout(command)))
         for name, bank in map.banks.items():
@@ -157,7 +158,10 @@ class RegisterFile(wiring.Component):
                 clear = Signal(len(value), name=f"{name}_clear")
                 with m.If(do & writes(one.offset)):
                     m.d.comb += [done.eq(1), clear.eq(written)]
-                m.d.sync += value.eq(value & ~clear | Value.cast(getattr(self, f"{name}_set")))
+                m.d.sync += [
+                    value.eq(value & ~clear | Value.cast(getattr(self, f"{name}_set"))),
+                    Value.cast(getattr(self, f"{name}_cleared")).eq(clear),
+                ]
 
         for name, command in self.map.commands.items():
             layout = command_layout(command)

@@ -24,7 +24,7 @@ frames from there on it has had (bit 0 is 0), and the IP address that it came fr
 ACK_TO = data.StructLayout(_STATE | {"peer": 8})
 """The same, to be said to the entry ``peer`` of the table of peers."""
 
-# What an ACK frame's header says beside stream and sequence (docs/transport.md).
+# What an ACK frame's header says beside stream and sequence (docs/card.md).
 _FIXED = {"bypass": 0, "codec": 0, "log2_bucket": LOG2_BUCKET_MIN, "message": 0, "first": 0,
           "span": 0, "kind": FrameKind.ACK, "flags": 0, "records": 0}
 

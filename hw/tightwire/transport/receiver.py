@@ -34,7 +34,7 @@ _REGION = data.StructLayout({
 
 
 class Receiver(wiring.Component):
-    """The receiving end of the transport (docs/transport.md): streams, and regions posted.
+    """The receiving end of the transport (docs/card.md): streams, and regions posted.
 
     Takes the headers of frames that are held in store, and says of each whether it passes or is
     dropped. One that passes has a record in ``landing``: nothing ever lies outside its region. A
