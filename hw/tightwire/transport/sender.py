@@ -10,6 +10,7 @@ from ..formats import FLAG_LAST, HEADER_BYTES, LOG2_BUCKET_MIN, WINDOW, FrameKin
 from ..frame.side import ADDRESS, TX_SIDE
 from ..stream.beat import CODEC
 from ..stream.queue import Queue
+from ..stream.ram_queue import following
 from ..stream.turns import Turns
 from .ack import ACK
 from .message import KIND_MESSAGE, MESSAGE, body_shift
@@ -55,9 +56,10 @@ class Sender(wiring.Component):
     that has to wait for its window, or to be acknowledged, is not asked. Work of different kinds
     takes turns as well.
 
-    A descriptor is taken while less than ``messages`` messages are under way, where one is under
-    way until its completion was taken: so nothing here ever waits for completions. One that is
-    not right completes with BAD_DESCRIPTOR: another kind; a codec that is not built; a bucket size
+    Up to ``messages`` messages of each stream are under way. A descriptor for a stream that has as
+    many waits, and those behind it with it. While nobody takes completions everything waits, once
+    ``held`` of them are held; no timeout is counted meanwhile. A descriptor that is not right
+    completes with BAD_DESCRIPTOR: another kind; a codec that is not built; a bucket size
     that is not built; an address or a length that is no multiple of 4; no length; a span of 0, or
     one of which a frame would be longer than ``frame_bytes``; a peer beyond the table, or another
     one than that of the stream's first message; a stream that is not open. One that could not be
@@ -93,6 +95,7 @@ class Sender(wiring.Component):
     again_clocks = 13
     ack_clocks = 12
     bitmap_clocks = 14
+    held = 8
 
     def __init__(self, *, config):
         self.config = config
@@ -115,6 +118,7 @@ class Sender(wiring.Component):
         m = Module()
         streams, messages = self.config.streams, self.config.messages
         slot_bits = (messages - 1).bit_length()
+        places = streams << slot_bits  # for messages, ``messages`` of each stream's are in use
         at_bits = max(1, (streams - 1).bit_length())
         longest = (self.config.frame_bytes - HEADER_BYTES) // 4
         largest = self.config.max_bucket.bit_length() - 1
@@ -146,12 +150,11 @@ class Sender(wiring.Component):
             "again": 31})
         ENTRY = data.StructLayout({"slot": slot_bits, "first": _FIRST_BITS})
 
-        def table(name, shape, depth, at, write_at=None):
+        def table(name, shape, depth, at, write_at):
             m.submodules[name] = ram = memory.Memory(
                 shape=shape, depth=depth, init=[], attrs={"ram_style": "distributed"})
             write, read = ram.write_port(), ram.read_port(domain="comb")
-            m.d.comb += [
-                read.addr.eq(at), write.addr.eq(at if write_at is None else write_at)]
+            m.d.comb += [read.addr.eq(at), write.addr.eq(write_at)]
             return read.data, write
 
         # ---- what is in hand ----
@@ -160,16 +163,18 @@ class Sender(wiring.Component):
         at = Signal(at_bits)
         known = Signal()
         context = Signal(STREAM, reset_less=True)
-        slot = Signal(slot_bits)
+        slot = Signal(slot_bits)    # the message's place among those of its stream,
+        message_at = Cat(slot, at)  # and among all
         info = Signal(INFO, reset_less=True)
         progress = Signal(PROGRESS, reset_less=True)
         place = Signal(_PLACE)
         stamp = Signal()  # its timer begins anew
 
-        streams_read, streams_write = table("streams", STREAM, streams, at)
-        infos_read, infos_write = table("infos", INFO, messages, slot)
-        progress_read, progress_write = table("progress", PROGRESS, messages, slot)
-        links_read, links_write = table("links", slot_bits, messages, slot, context.tail)
+        streams_read, streams_write = table("streams", STREAM, streams, at, at)
+        infos_read, infos_write = table("infos", INFO, places, message_at, message_at)
+        progress_read, progress_write = table(
+            "progress", PROGRESS, places, message_at, message_at)
+        slot_next = Signal(slot_bits)
         # Where the frames of each window belong.
         m.submodules.frames = frames = memory.Memory(
             shape=ENTRY, depth=streams * WINDOW, init=[], attrs={"ram_style": "block"})
@@ -177,7 +182,7 @@ class Sender(wiring.Component):
         m.d.sync += [info.eq(infos_read), progress.eq(progress_read)]
         m.d.comb += [
             streams_write.data.eq(context),
-            links_write.data.eq(slot),
+            slot_next.eq(following(slot, messages)),
             frames_read.en.eq(1),
             frames_read.addr.eq(Cat(place, at)),
             frames_write.addr.eq(Cat(place, at)),
@@ -202,13 +207,10 @@ class Sender(wiring.Component):
             m.d.sync += [pick.eq(turns.index), pick_valid.eq(turns.any)]
 
         # ---- messages, and their completions ----
-        slots = Signal(messages, init=(1 << messages) - 1)
-        _, slots_lowest = lowest(m, slots, "slots")
-        slot_spare = Signal(slot_bits)
-        m.d.sync += slot_spare.eq(slots_lowest)
-        room = Signal(range(messages + 1), init=messages)
+        busy = Signal(range(streams * messages + 1))  # messages under way
+        blocked = Signal()  # the next descriptor has to wait until its stream has a place
         accept = Signal()
-        m.submodules.completions = completions = Queue(COMPLETION, messages)
+        m.submodules.completions = completions = Queue(COMPLETION, self.held)
         wiring.connect(m, completions.o, wiring.flipped(self.completion))
         complete = completions.i.valid
         entry = completions.i.p
@@ -220,7 +222,10 @@ class Sender(wiring.Component):
             entry.count.eq(count),
             entry.detail.eq(progress.again),
         ]
-        m.d.sync += room.eq(room - accept + (self.completion.valid & self.completion.ready))
+        retire = Signal()
+        m.d.sync += busy.eq(busy + accept - retire)
+        with m.If(retire):
+            m.d.sync += blocked.eq(0)
 
         # ---- timers ----
         now = Signal(32)
@@ -257,7 +262,7 @@ class Sender(wiring.Component):
             wants[_FAILED].eq(self.failed.valid),
             wants[_ACK].eq(self.ack.valid),
             wants[_SEND].eq(pick_valid & ~self.request.valid),
-            wants[_MESSAGE].eq(self.message.valid & (room != 0)),
+            wants[_MESSAGE].eq(self.message.valid & ~blocked),
             fresh.eq(wants & ~served),
             self.open.ready.eq(take & kind[_COMMAND]),
             self.failed.ready.eq(take & kind[_FAILED]),
@@ -491,7 +496,7 @@ class Sender(wiring.Component):
                     with m.If(last):
                         m.d.sync += [
                             context.first.eq(0),
-                            context.current.eq(links_read),
+                            context.current.eq(slot_next),
                             context.more.eq(slot != context.tail),
                         ]
                 m.next = "STORE"
@@ -578,14 +583,15 @@ class Sender(wiring.Component):
                 with m.If(context.used & progress.ended & ~_behind(una, progress.end)):
                     m.d.comb += [
                         complete.eq(1), entry.status.eq(Status.OK),
-                        entry.count.eq(info.buckets), event.done.eq(1)]
-                    m.d.sync += [
-                        slots.bit_select(slot, 1).eq(1),
-                        slot.eq(links_read), context.head.eq(links_read)]
-                    with m.If(slot == context.tail):
-                        m.d.sync += context.used.eq(0)
-                    with m.Else():
+                        entry.count.eq(info.buckets)]
+                    m.next = "RETIRE"
+                    with m.If(completions.i.ready):
+                        m.d.comb += [retire.eq(1), event.done.eq(1)]
+                        m.d.sync += [slot.eq(slot_next), context.head.eq(slot_next)]
                         m.next = "NEXT"
+                        with m.If(slot == context.tail):
+                            m.d.sync += context.used.eq(0)
+                            m.next = "STORE"
             with m.State("NEXT"):
                 m.next = "RETIRE"
 
@@ -675,13 +681,14 @@ class Sender(wiring.Component):
                     complete.eq(1),
                     entry.status.eq(Mux(unread & (slot == unread_slot),
                                         Value.cast(Status.READ_ERROR), Value.cast(status))),
-                    event.failed.eq(1), event.gave_up.eq(status == Status.GAVE_UP),
                 ]
-                m.d.sync += [
-                    slots.bit_select(slot, 1).eq(1), slot.eq(links_read), count.eq(0)]
-                m.next = "CLOSE NEXT"
-                with m.If(slot == context.tail):
-                    m.next = "CLOSED"
+                with m.If(completions.i.ready):
+                    m.d.comb += [retire.eq(1), event.failed.eq(1),
+                                 event.gave_up.eq(status == Status.GAVE_UP)]
+                    m.d.sync += [slot.eq(slot_next), count.eq(0)]
+                    m.next = "CLOSE NEXT"
+                    with m.If(slot == context.tail):
+                        m.next = "CLOSED"
             with m.State("CLOSE NEXT"):
                 m.next = "CLOSE MESSAGE"
             with m.State("CLOSED"):
@@ -698,9 +705,9 @@ class Sender(wiring.Component):
             # ---- a descriptor ----
             with m.State("MESSAGE"):
                 size = message.log2_bucket
-                m.d.comb += accept.eq(1)
+                place_next = following(context.tail, messages)
                 m.d.sync += [
-                    slot.eq(slot_spare),
+                    slot.eq(Mux(context.used, place_next, context.head)),
                     rounded.eq(message.bytes[2:] + ((1 << size) - 1)),
                     words.eq((message.span << shift) + Mux(is_raw(message.codec), 0,
                                                            message.span)),
@@ -713,18 +720,17 @@ class Sender(wiring.Component):
                         & (~context.peered | (message.peer == context.peer))),
                 ]
                 m.next = "MESSAGE SIZE"
+                with m.If(known & context.used & (place_next == context.head)):
+                    m.d.sync += blocked.eq(1)
+                    m.next = "IDLE"
             with m.State("MESSAGE SIZE"):
                 m.d.sync += [buckets.eq(rounded >> message.log2_bucket), fits.eq(words <= longest)]
                 m.next = "MESSAGE TAKE"
             with m.State("MESSAGE TAKE"):
-                m.d.comb += take.eq(1)
                 with m.If(right & fits):
                     m.d.comb += [
-                        infos_write.en.eq(1), progress_write.en.eq(1),
-                        links_write.en.eq(context.used),
-                    ]
+                        take.eq(1), accept.eq(1), infos_write.en.eq(1), progress_write.en.eq(1)]
                     m.d.sync += [
-                        slots.bit_select(slot, 1).eq(0),
                         context.used.eq(1), context.tail.eq(slot),
                         context.peered.eq(1), context.peer.eq(message.peer),
                         context.more.eq(1),
@@ -740,12 +746,14 @@ class Sender(wiring.Component):
                         entry.status.eq(Mux(message.error, Value.cast(Status.READ_ERROR),
                                             Value.cast(Status.BAD_DESCRIPTOR))),
                         entry.count.eq(0), entry.detail.eq(0),
-                        event.failed.eq(1), event.bad_descriptor.eq(~message.error),
                     ]
-                    m.next = "IDLE"
+                    with m.If(completions.i.ready):
+                        m.d.comb += [take.eq(1), event.failed.eq(1),
+                                     event.bad_descriptor.eq(~message.error)]
+                        m.next = "IDLE"
         m.d.comb += self.idle.eq(
-            fsm.ongoing("IDLE") & (room == messages) & ~self.request.valid & ~self.open.valid
-            & ~self.failed.valid & ~self.ack.valid & ~self.message.valid)
+            fsm.ongoing("IDLE") & (busy == 0) & ~self.completion.valid & ~self.request.valid
+            & ~self.open.valid & ~self.failed.valid & ~self.ack.valid & ~self.message.valid)
         return m
 
 
