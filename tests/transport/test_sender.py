@@ -1,4 +1,4 @@
-"""Sender: every message is had exactly once, or its end is told; and each rule by itself."""
+"""Sender: each rule by itself."""
 
 import itertools
 import random
@@ -7,123 +7,16 @@ import pytest
 
 from tightwire.config import NicConfig
 from tightwire.dma.transfer import Status
-from tightwire.formats import WINDOW, Codec
+from tightwire.formats import WINDOW
 from tightwire.transport.sender import Sender
-from tightwire_sim.transport import Ack
-from tightwire_sim.transport import Sender as Reference
 
-from .senders import CONFIG, PEERS, Bench, descriptor, frames_of
+from .senders import CONFIG, PEERS, Bench, ack_of, descriptor, frames_of, outcomes
 
 SEED = 73
-FAULTS = ("loss", "doubled", "disorder", "corrupt")
-
-
-def _rates(rate):
-    return dict.fromkeys(FAULTS, rate)
-
-
-def _statuses(bench):
-    return [(one["tag"], Status(one["status"]), one["count"]) for one in bench.completions]
-
-
-def _ack(stream, sequence, *also, source=None):
-    """An ACK of all below ``sequence`` and of ``also``."""
-    return {"stream": stream, "sequence": sequence % 2**32,
-            "bitmap": sum(1 << (number - sequence) for number in also),
-            "source": PEERS[stream % 4] if source is None else source}
 
 
 def _numbers(bench, since=0):
     return [one[1] for one in bench.requests[since:]]
-
-
-# ---- with everything that can happen on the way ----
-
-@pytest.mark.parametrize("on_data, on_acks", [
-    (0, 0), (0.01, 0.01), (0.2, 0), (0, 0.2), (0.2, 0.2)])
-def test_exactly_once(on_data, on_acks):
-    """Three streams whose numbers wrap, messages of all sizes, all four faults at each rate."""
-    rng = random.Random(f"{SEED} {on_data} {on_acks}")
-    bench = Bench(rng, timeout=900, on_data=_rates(on_data), on_acks=_rates(on_acks),
-                  paces=rng.choice([(1, 1, 1), (0.3, 0.2, 0.5)]))
-    for entry, stream in enumerate((0x10, 0xFFFF, 7)):
-        bench.open(entry, stream, rng.choice([2**32 - 1, 2**32 - 9, 2**31 - 5, 0]))
-    for tag in range(70 if on_data == 0.01 else 10):
-        stream = rng.choice([0x10, 0xFFFF, 7])
-        log2_bucket = rng.choice([6, 7, 9])
-        span = rng.choice([1, 2, 3])
-        bucket = 4 << log2_bucket
-        bench.send(descriptor(
-            stream, tag, tag=tag, log2_bucket=log2_bucket, span=span,
-            codec=Codec.parse(rng.choice(["qsgd-4", "nuqsgd-2", "uniform-largest-8"])).byte,
-            address=rng.getrandbits(62) * 4, index=rng.getrandbits(16),
-            bytes=rng.choice([4, bucket - 4, bucket, bucket + 4,
-                              4 * rng.randint(1, rng.choice([10, 80]) * span * bucket // 4)])))
-    bench.run(bench.done(len(bench.messages)))
-    bench.check_all_had()
-    if not on_data and not on_acks:
-        assert not bench.events["again"] and not bench.events["timeout"]
-    else:
-        assert bench.events["again"]
-        for channel, rate in ((bench.data, on_data), (bench.acked, on_acks)):
-            assert (channel.lost + channel.corrupted > 0) == (rate > 0)
-    for stream in (0x10, 0xFFFF, 7):  # in order
-        tags = [one["tag"] for one in bench.messages.values() if one["stream"] == stream]
-        assert [one["tag"] for one in bench.completions if one["tag"] in tags] == tags
-
-
-def test_like_the_reference_whatever_is_acknowledged():
-    """ACKs of all kinds, also impossible ones: the same frames, outcomes and counts."""
-    rng = random.Random(SEED)
-    first = 2**32 - 40
-    bench = Bench(rng, timeout=2**31, deaf=[1])
-    reference = Reference(stream=1, sequence=first, timeout=1, tries=0)
-    sizes = [rng.choice([1, 2, 30, 90]) for _ in range(12)]
-    bench.open(0, 1, first)
-
-    def post(number):
-        if number < len(sizes):
-            bench.send(descriptor(1, number, tag=number, buckets=sizes[number], span=1))
-            reference.post(number, buckets=sizes[number], span=1)
-
-    def script():
-        for number in range(CONFIG.messages):
-            post(number)
-        posted = CONFIG.messages
-        expected = []
-        for _ in range(250):
-            while frame := reference.frame(0):
-                expected.append((frame.sequence, frame.message, frame.first))
-            seen = -1
-            while seen != len(bench.requests):  # until it is quiet
-                seen = len(bench.requests)
-                yield 45
-            assert [one[1:2] + one[3:] for one in bench.requests] == expected
-            assert _statuses(bench) == [
-                (one.message, Status(one.status), one.buckets) for one in reference.outcomes]
-            assert bench.events["bad_ack"] == reference.bad
-            if not reference.window:
-                break
-            # Mostly from what is on its way; some old, some beyond.
-            sequence = reference.una + rng.choice(
-                [0, 0, 0, 0, 1, 2, 5, reference.window, rng.randint(-70, 70)])
-            highest = rng.choice([3, 8, 20, 63])
-            bits = [sequence + n for n in range(1, highest + 1) if rng.random() < 0.6]
-            if rng.random() < 0.7:
-                bits = [bit for bit in bits if bit < reference.una + reference.window]
-            ack = _ack(1, sequence, *bits)
-            reference.take(Ack(stream=1, sequence=ack["sequence"], bitmap=ack["bitmap"]), 0)
-            bench.acks.append(ack)
-            while posted < len(reference.outcomes) + CONFIG.messages and posted < len(sizes):
-                post(posted)
-                posted += 1
-            yield 20
-        assert len(bench.completions) == len(sizes), len(bench.completions)
-        assert bench.events["bad_ack"] > 2 and bench.events["again"] > 50
-        assert [one["detail"] for one in bench.completions] == [
-            one.again for one in reference.outcomes]
-
-    bench.play(script())
 
 
 # ---- the window, timeouts, the end ----
@@ -139,20 +32,20 @@ def test_the_window(first):
     def script():
         yield 800
         assert _numbers(bench) == [(first + n) % 2**32 for n in range(WINDOW)]
-        bench.acks.append(_ack(1, first, *range(first + 1, first + WINDOW)))
+        bench.acks.append(ack_of(1, first, *range(first + 1, first + WINDOW)))
         yield 100
         assert _numbers(bench, WINDOW) == [first]
-        bench.acks.append(_ack(1, first + 3, *range(first + 4, first + WINDOW)))
+        bench.acks.append(ack_of(1, first + 3, *range(first + 4, first + WINDOW)))
         yield 100
         assert _numbers(bench, WINDOW + 1) == [(first + n) % 2**32 for n in (64, 65, 66, 3)] or (
             _numbers(bench, WINDOW + 1) == [(first + n) % 2**32 for n in (64, 65, 66)])
         assert not bench.completions
-        bench.acks.append(_ack(1, first + 67))
+        bench.acks.append(ack_of(1, first + 67))
         yield 400
-        assert _statuses(bench) == [(0, Status.OK, 30), (1, Status.OK, 30)]
-        bench.acks.append(_ack(1, first + 90))
+        assert outcomes(bench) == [(0, Status.OK, 30), (1, Status.OK, 30)]
+        bench.acks.append(ack_of(1, first + 90))
         yield 60
-        assert _statuses(bench)[2:] == [(2, Status.OK, 30)]
+        assert outcomes(bench)[2:] == [(2, Status.OK, 30)]
         assert bench.idle
 
     bench.play(script())
@@ -168,7 +61,7 @@ def test_gives_up_after_so_many_timeouts(tries):
     bench.send(descriptor(1, 1, tag=1, buckets=400, span=4))
     bench.send(descriptor(2, 0, tag=2, buckets=20, span=4))
     bench.run(bench.done(3))
-    assert sorted(_statuses(bench)) == [
+    assert sorted(outcomes(bench)) == [
         (0, Status.GAVE_UP, 0), (1, Status.GAVE_UP, 0), (2, Status.OK, 20)]
     assert bench.events["timeout"] == tries
     assert bench.events["gave_up"] == bench.events["failed"] == 2
@@ -191,12 +84,12 @@ def test_progress_begins_the_count_of_timeouts_anew():
             while bench.events["timeout"] < n + 1:
                 yield 10
             assert not bench.completions
-            bench.acks.append(_ack(1, n, n + 2) if n < 1 else _ack(1, n))
+            bench.acks.append(ack_of(1, n, n + 2) if n < 1 else ack_of(1, n))
             yield 100
         while not bench.completions:
             yield 10
         assert bench.events["timeout"] == 5
-        assert _statuses(bench) == [(0, Status.GAVE_UP, 2)]
+        assert outcomes(bench) == [(0, Status.GAVE_UP, 2)]
 
     bench.play(script())
 
@@ -210,7 +103,7 @@ def test_a_stream_that_gave_up_is_closed_until_it_is_opened():
         while not bench.completions:
             yield 10
         bench.send(descriptor(1, 1, tag=1, buckets=1))
-        bench.acks.append(_ack(1, 1))
+        bench.acks.append(ack_of(1, 1))
         yield 60
         assert bench.events["unknown_ack"] == 1
         bench.deaf.clear()
@@ -219,7 +112,7 @@ def test_a_stream_that_gave_up_is_closed_until_it_is_opened():
         bench.send(descriptor(1, 2, tag=2, buckets=30, span=1))
         while len(bench.completions) < 3:
             yield 10
-        assert _statuses(bench) == [(0, Status.GAVE_UP, 0), (1, Status.BAD_DESCRIPTOR, 0),
+        assert outcomes(bench) == [(0, Status.GAVE_UP, 0), (1, Status.BAD_DESCRIPTOR, 0),
                                     (2, Status.OK, 30)]
         assert _numbers(bench, 1)[:5] == [2**32 - 3, 2**32 - 2, 2**32 - 1, 0, 1]
 
@@ -253,16 +146,16 @@ def test_acks_that_are_not_right_change_nothing():
     bench.open(0, 1, 100)
     bench.send(descriptor(1, 0, tag=0, buckets=10, span=1))
     cases = [
-        (_ack(2, 105), "unknown_ack"),
-        (_ack(1, 105, source=PEERS[2]), "wrong_source"),
-        (_ack(1, 111), "bad_ack"),
-        (_ack(1, 2**31 + 90), "bad_ack"),
-        (_ack(1, 105, 110), "bad_ack"),
-        (_ack(1, 100, 102, 163), "bad_ack"),
-        (_ack(1, 90, 110), "bad_ack"),
-        (_ack(1, 40), "acked"),                # too old
-        (_ack(1, 2**31 + 110), "acked"),
-        (_ack(1, 90, 91, 100), "acked"),       # old, and knows of nothing that is on its way
+        (ack_of(2, 105), "unknown_ack"),
+        (ack_of(1, 105, source=PEERS[2]), "wrong_source"),
+        (ack_of(1, 111), "bad_ack"),
+        (ack_of(1, 2**31 + 90), "bad_ack"),
+        (ack_of(1, 105, 110), "bad_ack"),
+        (ack_of(1, 100, 102, 163), "bad_ack"),
+        (ack_of(1, 90, 110), "bad_ack"),
+        (ack_of(1, 40), "acked"),                # too old
+        (ack_of(1, 2**31 + 110), "acked"),
+        (ack_of(1, 90, 91, 100), "acked"),       # old, and knows of nothing that is on its way
     ]
 
     def script():
@@ -273,12 +166,12 @@ def test_acks_that_are_not_right_change_nothing():
             bench.acks.append(ack)
             yield 60
             assert bench.events - before == {name: 1}, ack
-        bench.acks.append(_ack(1, 109))
+        bench.acks.append(ack_of(1, 109))
         yield 60
         assert not bench.completions
-        bench.acks.append(_ack(1, 110))
+        bench.acks.append(ack_of(1, 110))
         yield 60
-        assert _statuses(bench) == [(0, Status.OK, 10)]
+        assert outcomes(bench) == [(0, Status.OK, 10)]
 
     bench.play(script())
     assert len(bench.requests) == 10
@@ -344,7 +237,7 @@ def test_a_frame_that_cannot_be_read():
 
     def script():
         yield 500
-        bench.acks.append(_ack(1, 3, 12))
+        bench.acks.append(ack_of(1, 3, 12))
         yield 60
         for stream, sequence in ((1, 2), (1, 12), (1, 25), (1, 2**31), (9, 5), (2, 0)):
             bench.failed.append({"stream": stream, "sequence": sequence})
@@ -353,13 +246,13 @@ def test_a_frame_that_cannot_be_read():
         bench.failed.append({"stream": 1, "sequence": 13})
         bench.failed.append({"stream": 1, "sequence": 14})
         yield 100
-        assert _statuses(bench) == [
+        assert outcomes(bench) == [
             (0, Status.CANCELLED, 3), (1, Status.READ_ERROR, 0), (2, Status.CANCELLED, 0)]
         bench.send(descriptor(2, 0, tag=9, buckets=10))
         bench.send(descriptor(1, 7, tag=10))
         while len(bench.completions) < 5:
             yield 10
-        assert sorted(_statuses(bench)[3:]) == [
+        assert sorted(outcomes(bench)[3:]) == [
             (9, Status.OK, 10), (10, Status.BAD_DESCRIPTOR, 0)]
         assert bench.events["failed"] == 4 and not bench.events["gave_up"]
 
@@ -376,14 +269,14 @@ def test_closing_in_the_middle_of_a_message():
 
     def script():
         yield 150
-        bench.acks.append(_ack(1, 54))
+        bench.acks.append(ack_of(1, 54))
         yield 60
         assert 4 < len(bench.requests) < 40
         bench.close(0)
         yield 60
         sent = len(bench.requests)
-        assert _statuses(bench) == [(0, Status.CANCELLED, 8), (1, Status.CANCELLED, 0)]
-        bench.acks.append(_ack(1, 58))
+        assert outcomes(bench) == [(0, Status.CANCELLED, 8), (1, Status.CANCELLED, 0)]
+        bench.acks.append(ack_of(1, 58))
         yield 3500  # longer than the timeout
         assert len(bench.requests) == sent and bench.events["unknown_ack"] == 1
         assert not bench.events["timeout"] and bench.idle
@@ -402,13 +295,13 @@ def test_opening_again_while_open_closes_first():
         bench.acked._way.clear()
         bench.open(1, 6, 2**32 - 2)
         yield 40
-        assert [one[:2] for one in _statuses(bench)] == [(0, Status.CANCELLED)]
+        assert [one[:2] for one in outcomes(bench)] == [(0, Status.CANCELLED)]
         begin = len(bench.requests)
         bench.send(descriptor(6, 1, tag=1, buckets=10, span=2))
         bench.send(descriptor(5, 2, tag=2))
         while len(bench.completions) < 3:
             yield 10
-        assert sorted(_statuses(bench)[1:]) == [
+        assert sorted(outcomes(bench)[1:]) == [
             (1, Status.OK, 10), (2, Status.BAD_DESCRIPTOR, 0)]
         assert _numbers(bench, begin) == [2**32 - 2, 2**32 - 1, 0, 1, 2]
 
@@ -432,7 +325,7 @@ def test_commands_that_are_refused():
         bench.send(descriptor(4, 0, tag=1))
         while len(bench.completions) < 2:
             yield 10
-        assert sorted(_statuses(bench)) == [(0, Status.OK, 1), (1, Status.BAD_DESCRIPTOR, 0)]
+        assert sorted(outcomes(bench)) == [(0, Status.OK, 1), (1, Status.BAD_DESCRIPTOR, 0)]
 
     bench.play(script())
 
@@ -450,7 +343,7 @@ def test_streams_take_turns_and_none_waits_for_another():
     assert order.count(1) == WINDOW
     middle = order[10:3 * WINDOW - 20]
     assert all(set(middle[n:n + 3]) == {1, 2, 3} for n in range(len(middle) - 2))
-    assert {tag for tag, *_ in _statuses(bench)} == {2, 3}
+    assert {tag for tag, *_ in outcomes(bench)} == {2, 3}
 
 
 def test_a_descriptor_waits_for_a_place_of_its_stream():
@@ -470,10 +363,10 @@ def test_a_descriptor_waits_for_a_place_of_its_stream():
         yield 200
         taken = len([1 for name, _ in bench.taken if name == "message"])
         assert taken == 2 * CONFIG.messages
-        bench.acks.append(_ack(1, 2))
+        bench.acks.append(ack_of(1, 2))
         yield 200
-        assert [one[0] for one in _statuses(bench)] == [20, 21, 22, 23, 0, 30]
-        bench.acks.append(_ack(1, 10))
+        assert [one[0] for one in outcomes(bench)] == [20, 21, 22, 23, 0, 30]
+        bench.acks.append(ack_of(1, 10))
         yield 100
         assert len(bench.completions) == 2 * CONFIG.messages + 2 and bench.idle
 
@@ -520,7 +413,7 @@ def test_clocks():
         for bits, clocks_each in (([], Sender.ack_clocks), ([40], Sender.bitmap_clocks)):
             begin = len(bench.taken)
             for n in range(1, 9):
-                bench.acks.append(_ack(1, n + 8 * bool(bits), *bits))
+                bench.acks.append(ack_of(1, n + 8 * bool(bits), *bits))
             yield 300
             taken = [clock for name, clock in bench.taken[begin:] if name == "ack"]
             assert len(taken) == 8
@@ -531,6 +424,35 @@ def test_clocks():
                 assert between == {clocks_each}
             else:
                 assert max(between) <= clocks_each + Sender.again_clocks
+
+    bench.play(script())
+
+
+def test_clocks_of_messages():
+    """A descriptor takes 7 clocks, and a message that an ACK completes 2 more."""
+    bench = Bench(random.Random(SEED), timeout=10**6, deaf=[1])
+    bench.open(0, 1, 0)
+    bench.send(descriptor(1, 0, tag=0, buckets=WINDOW - 3, span=1))
+
+    def clocks(name, since):
+        taken = [clock for one, clock in bench.taken[since:] if one == name]
+        return [b - a for a, b in itertools.pairwise(taken)]
+
+    def script():
+        yield 700
+        begin = len(bench.taken)
+        for tag in range(1, CONFIG.messages):
+            bench.send(descriptor(1, tag, tag=tag, buckets=1))
+        yield 200
+        assert len(bench.requests) == WINDOW
+        assert min(clocks("message", begin)) == 7
+        begin = len(bench.taken)
+        for sequence in (1, WINDOW, WINDOW):
+            bench.acks.append(ack_of(1, sequence))
+        yield 100
+        assert clocks("ack", begin) == [
+            Sender.ack_clocks + 2 * (CONFIG.messages - 1), Sender.ack_clocks]
+        assert len(bench.completions) == CONFIG.messages
 
     bench.play(script())
 

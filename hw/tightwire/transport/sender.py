@@ -67,7 +67,7 @@ class Sender(wiring.Component):
 
     In clocks, with nothing else to do: ``frame_clocks`` a frame, ``again_clocks`` one that is sent
     again, ``ack_clocks`` an ACK, with a bitmap ``bitmap_clocks``, and 2 for each message that it
-    completes; 8 a descriptor. A timeout is noticed up to 4 clocks for each stream late.
+    completes; 7 a descriptor. A timeout is noticed up to 4 clocks for each stream late.
 
     Parameters
     ----------
