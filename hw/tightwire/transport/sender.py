@@ -1,6 +1,6 @@
 """The sending end of the transport."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -241,7 +241,7 @@ class Sender(wiring.Component):
         with m.If(~alarm):
             m.d.sync += scan.eq(scan + 1)
             with m.If(scan == 3):
-                with m.If(late & armed.bit_select(stamps_at, 1)):
+                with m.If(late & _one_of(armed, stamps_at)):
                     m.d.sync += alarm.eq(1)
                 with m.Else():
                     m.d.sync += stamps_at.eq(Mux(stamps_at == streams - 1, 0, stamps_at + 1))
@@ -414,7 +414,7 @@ class Sender(wiring.Component):
                 m.next = "SLOT"
                 with m.If(context.pending.any()):
                     m.next = "MASK"
-                with m.If(~sendable.bit_select(at, 1)):
+                with m.If(~_one_of(sendable, at)):
                     m.next = "IDLE"  # something has happened since it was picked
             with m.State("MASK"):
                 m.next = "POOL"
@@ -516,7 +516,7 @@ class Sender(wiring.Component):
                               & distance[:_PLACE].any()),
                     step.eq(Mux(distance[31], 0, distance)),
                     # The lowest stays as the latest has it, whatever an older one says.
-                    clean.eq(Cat(ack.bitmap[n] & (n > less) for n in range(WINDOW))),
+                    clean.eq(Cat(Const(0, 1), (ack.bitmap[n] & (n > less) for n in range(1, WINDOW)))),
                 ]
                 m.next = "ACK TURN"
             with m.State("ACK TURN"):
@@ -630,7 +630,7 @@ class Sender(wiring.Component):
                     m.next = "IDLE"
             with m.State("FAILED WHERE"):
                 m.next = "FAILED WHICH"
-                with m.If((distance >= out) | context.acked.bit_select(place, 1)):
+                with m.If((distance >= out) | _one_of(context.acked, place)):
                     m.d.comb += take.eq(1)
                     m.next = "IDLE"
             with m.State("FAILED WHICH"):
