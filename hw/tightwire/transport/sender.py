@@ -516,7 +516,8 @@ class Sender(wiring.Component):
                               & distance[:_PLACE].any()),
                     step.eq(Mux(distance[31], 0, distance)),
                     # The lowest stays as the latest has it, whatever an older one says.
-                    clean.eq(Cat(Const(0, 1), (ack.bitmap[n] & (n > less) for n in range(1, WINDOW)))),
+                    clean.eq(Cat(Const(0, 1), (
+                        ack.bitmap[n] & (n > less) for n in range(1, WINDOW)))),
                 ]
                 m.next = "ACK TURN"
             with m.State("ACK TURN"):
