@@ -75,7 +75,7 @@ class NicConfig:
     streams : int
         Streams that may be open in each direction, 1 to 64.
     messages : int
-        Messages that are being sent at a time, 2 to 64.
+        Messages of each stream that may be under way, 2 to 16.
     regions : int
         Regions that may be posted at a time, 1 to 64.
     peers : int
@@ -90,7 +90,7 @@ class NicConfig:
     max_bucket: int = 8192
     frame_bytes: int = 9216
     streams: int = 16
-    messages: int = 8
+    messages: int = 4
     regions: int = 16
     peers: int = 16
 
@@ -99,6 +99,6 @@ class NicConfig:
         check_choice("max_bucket", self.max_bucket, BUCKETS)
         _check_range("frame_bytes", self.frame_bytes, 1536, 16384)
         _check_range("streams", self.streams, 1, 64)
-        _check_range("messages", self.messages, 2, 64)
+        _check_range("messages", self.messages, 2, 16)
         _check_range("regions", self.regions, 1, 64)
         _check_range("peers", self.peers, 1, 256)

@@ -80,7 +80,7 @@ class FrameKind(IntEnum):
     """The type of a frame, the low nibble of the header's third byte (section 1)."""
 
     DATA = 0
-    ACK = 1     # what has arrived; docs/transport.md
+    ACK = 1     # what has arrived; docs/card.md
     RESULT = 2  # an aggregator's sum
     OFFER = 3   # raw, to be coded on the way
 

@@ -61,6 +61,9 @@ def _broken(rng, size=100):
         (_ours(rng, size, version=2)[0], 0, "version"),
         (_ours(rng, size, side=side | {"kind": 4})[0], 0, "kind"),
         (_ours(rng, size, side=side | {"flags": 2})[0], 0, "flags"),
+        (_ours(rng, size, side=side | {"log2_bucket": 5})[0], 0, "bucket"),
+        (_ours(rng, size, side=side | {"log2_bucket": 14})[0], 0, "bucket"),
+        (_ours(rng, size, side=side | {"log2_bucket": 0x16})[0], 0, "bucket"),
         (_ours(rng, size, side=side | {"span": 3, "records": 4})[0], 0, "records"),
         (_wrong(summed, 80, bytes([summed[80] ^ 0x10])), 0, "udp_checksum"),
         (_wrong(summed, 50, bytes([summed[50] ^ 0x10])), 0, "udp_checksum"),
@@ -196,6 +199,55 @@ def test_each_fault_is_marked_counted_and_forgotten(lanes):
         assert [beat["last"] for beat in middle] == [0] * (len(middle) - 1) + [1], reason
         assert middle[-1]["error"] and not middle[0]["side"]["bypass"], reason
         assert drops == dict.fromkeys(DROPS.members, 0) | {reason: 1}, (reason, drops)
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+def test_long_frames_with_wrong_headers_hold_up_nothing(lanes):
+    """Of more beats than the Parser holds: their end comes long after what is wrong is known."""
+    rng = random.Random(SEED)
+    size = 100 * 4 * lanes
+    for frame, reason in [
+        (_ours(rng, size, magic=1)[0], "magic"),
+        (_ours(rng, size, side=random_side(rng, kind=9))[0], "kind"),
+        (_wrong(_ours(rng, size)[0], 38, b"\0\1"), "ip_length"),
+    ]:
+        for error in (0, 1):
+            cases = _Cases(Parser(lanes=lanes))
+            cases.send(frame, error)
+            after = _ours(rng, 8)
+            cases.ours(*after)
+            wanted = len(cases.expected)
+            _, sink, drops = _parse(cases, wanted + 1)
+            broken = split(cases.dut.o.p.shape(), sink.items[0])
+            assert broken["first"] and broken["last"] and broken["error"]
+            assert not broken["side"]["bypass"]
+            assert sink.items[1:] == cases.expected
+            assert drops == dict.fromkeys(DROPS.members, 0) | {reason: 1}, (reason, drops)
+
+
+@pytest.mark.parametrize("paces", PACES, ids=str)
+@pytest.mark.parametrize("lanes", [1, 16])
+def test_padding_longer_than_what_is_held(lanes, paces):
+    """It is taken off, and what the MAC says at its end still counts."""
+    rng = random.Random(SEED)
+    cases = _Cases(Parser(lanes=lanes))
+    layout = cases.dut.o.p.shape()
+    mark = join(layout, {"error": 1})
+    for error, wrong_sum in [(0, 0), (1, 0), (0, 1), (0, 0), (1, 1)]:
+        for size in (8, 4 * lanes, 4 * lanes + 1, 9 * lanes):
+            frame, side, payload = _ours(rng, size, checksum=None)
+            if wrong_sum:
+                frame = _wrong(frame, 64, bytes([frame[64] ^ 1]))
+                payload = _wrong(payload, 0, bytes([payload[0] ^ 1]))
+            cases.send(frame + rng.randbytes(rng.choice([1, 100, 400]) * lanes), error)
+            beats = frame_beats(layout, lanes, payload, side=side)
+            cases.expected += [*beats[:-1], beats[-1] | mark * (error | wrong_sum)]
+            if error or wrong_sum:
+                cases.drops["mac" if error else "udp_checksum"] += 1
+        cases.ours(*_ours(rng, 3 * lanes))
+    _, sink, drops = _parse(cases, paces=paces)
+    assert sink.items == cases.expected, f"seed {SEED}"
+    assert drops == cases.drops
 
 
 @pytest.mark.parametrize("lanes", [1, 4, 16])

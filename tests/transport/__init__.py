@@ -1,0 +1,1 @@
+"""The transport, gateware and reference, through channels that lose and disorder."""

@@ -1,4 +1,4 @@
-"""Receiver against the rules of docs/transport.md, written plainly."""
+"""Receiver against the rules of docs/card.md, written plainly."""
 
 import itertools
 import random
@@ -11,7 +11,8 @@ from tightwire.config import NicConfig
 from tightwire.dma.lander import LANDING
 from tightwire.dma.transfer import Status
 from tightwire.frame.side import ADDRESS, RX_SIDE
-from tightwire.transport.receiver import ACKNOWLEDGE, DROPS, OPEN, POST, Receiver
+from tightwire.transport.ack import ACK_TO
+from tightwire.transport.receiver import DROPS, OPEN, POST, Receiver
 
 from ..support.bench import simulate
 from ..support.layouts import join, split
@@ -187,7 +188,7 @@ class _Bench:
             {reason} if reason else set())
         self.landed(record)
         if reason in (None, "duplicate"):
-            ack = split(ACKNOWLEDGE, self.acks.popleft())
+            ack = split(ACK_TO, self.acks.popleft())
             assert (ack["sequence"], ack["bitmap"], ack["peer"]) == self.plain.state(
                 head["stream"])
             assert ack["stream"] == head["stream"]
@@ -313,7 +314,7 @@ def test_acknowledgements_get_their_turn():
             stream = 0 if n == 3 else 1
             sequence = 0 if n == 3 else n - (n > 3)
             await bench.push(ctx, bench.dut.header, RX_SIDE, _head(stream, 0, sequence, n, 1))
-        heard = [split(ACKNOWLEDGE, one)["stream"] for one in bench.acks]
+        heard = [split(ACK_TO, one)["stream"] for one in bench.acks]
         assert 0 in heard[:8]
         assert len(heard) >= 18
 

@@ -4,7 +4,15 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..formats import FLAG_LAST, HEADER_BYTES, MAGIC, VERSION, FrameKind
+from ..formats import (
+    FLAG_LAST,
+    HEADER_BYTES,
+    LOG2_BUCKET_MAX,
+    LOG2_BUCKET_MIN,
+    MAGIC,
+    VERSION,
+    FrameKind,
+)
 from ..stream.beat import BeatStream, beat_layout
 from ..stream.delay import Delay
 from ..stream.frame_fifo import FrameFifo
@@ -18,16 +26,17 @@ __all__ = ["DROPS", "Parser"]
 
 DROPS = data.StructLayout({
     "mac": 1, "truncated": 1, "ip_checksum": 1, "ip_length": 1, "udp_length": 1, "magic": 1,
-    "version": 1, "kind": 1, "flags": 1, "records": 1, "udp_checksum": 1})
+    "version": 1, "kind": 1, "flags": 1, "bucket": 1, "records": 1, "udp_checksum": 1})
 """Why a frame is marked: the MAC says so; it ends before its IP length says; the checksum of its
 IPv4 header; IP or UDP lengths that contradict each other, or leave no payload; not our magic or
-version; a type or flags that are reserved; more records than it covers buckets; the UDP checksum.
+version; a type, flags or a bucket size that are reserved; more records than it covers buckets; the
+UDP checksum.
 Of several, what is wrong with the header counts, then the others in the order truncated, mac,
 udp_checksum.
 """
 
 _HEADER_DROPS = ("ip_checksum", "ip_length", "udp_length", "magic", "version", "kind", "flags",
-                 "records")
+                 "bucket", "records")
 _IP_WORDS = 10
 
 
@@ -39,7 +48,8 @@ class Parser(wiring.Component):
     ordinary and passes as it is, with ``bypass``. Of ours the header is taken off, and what is
     behind the end that IP gives: padding. One that breaks a rule ends with an error mark, and the
     reason is given out; if it is its header that is wrong, it is one beat. An ordinary frame is
-    marked only if the MAC has marked it.
+    marked only if the MAC has marked it. The last beat of a frame leaves when all of the frame is
+    there, however long its padding.
 
     One beat a clock, with no bubble. Latency ``latency`` clocks, first beat in to first beat out,
     for an ordinary frame of a beat.
@@ -160,6 +170,9 @@ class Parser(wiring.Component):
             "version": field_1("version_kind")[4:] != VERSION,
             "kind": kind > max(FrameKind),
             "flags": (field_1("flags") & ~FLAG_LAST & 0xFF) != 0,
+            # All of the byte: the side band has only its lower half.
+            "bucket": (field_1("log2_bucket") < LOG2_BUCKET_MIN)
+            | (field_1("log2_bucket") > LOG2_BUCKET_MAX),
             "records": field_1("records") > field_1("span"),
         }
         swapped_protocol = 17 << 8  # as a word lies: its first byte is 0, its second 17
@@ -210,6 +223,10 @@ class Parser(wiring.Component):
         m.submodules.checksum = checksum = Checksum(lanes=lanes)
         latency = checksum.latency
         m.submodules.outlet = outlet = Outlet(beat_layout(lanes, RX_SIDE), latency + 8)
+        # Whether a frame is right is known at its end, behind any padding, which may be longer
+        # than the FIFO. So the last beat of a frame waits in the outlet, and what is found goes
+        # beside it: there is no more of that than last beats in the outlet.
+        m.submodules.verdicts = verdicts = Queue(1, outlet.depth)
         head = headers.o.p
         come = fifo.o
         bad = Signal()         # the header is wrong, so there is one beat
@@ -223,6 +240,7 @@ class Parser(wiring.Component):
         truncated = Signal()
         leave = Signal()
         use = Signal()
+        end = Signal()         # the frame ends with this beat, padding and all
         m.d.comb += [
             bad.eq(head.ours & (head.short | (head.reasons != 0))),
             in_header.eq(head.ours & ~bad & (passed != header_beats)),
@@ -231,14 +249,14 @@ class Parser(wiring.Component):
             # A frame that is not over by its own account when it is over.
             truncated.eq(come.p.last & head.ours & ~bad & (
                 in_header | (need > 4 * lanes - come.p.empty))),
-            # Whether the MAC has marked it is known at its end: the last beat waits for that.
             leave.eq(come.valid & headers.o.valid & outlet.room & ~over
-                     & (~in_header | come.p.last) & (~final | ends.o.valid)),
+                     & (~in_header | come.p.last)),
             use.eq(come.valid & headers.o.valid
                    & (leave | over | in_header & ~come.p.last)),
             come.ready.eq(use),
-            headers.o.ready.eq(use & come.p.last),
-            ends.o.ready.eq(use & come.p.last),
+            end.eq(use & come.p.last),
+            headers.o.ready.eq(end),
+            ends.o.ready.eq(end),
             outlet.reserve.eq(leave),
         ]
         with m.If(use):
@@ -252,21 +270,22 @@ class Parser(wiring.Component):
                 m.d.sync += left.eq(left)
 
         item = data.StructLayout({
-            "valid": 1, "first": 1, "last": 1, "empty": len(come.p.empty), "mac": 1,
-            "truncated": 1, "bad": 1, "summed": 1, "ours": 1, "reasons": len(_HEADER_DROPS)})
+            "valid": 1, "first": 1, "last": 1, "empty": len(come.p.empty),
+            "end": 1, "mac": 1, "truncated": 1, "bad": 1, "summed": 1,
+            "reasons": len(_HEADER_DROPS)})
         now = Signal(item)
         kept = Signal(data.ArrayLayout(32, lanes))
         m.d.comb += [
             now.valid.eq(leave), now.first.eq(~begun), now.last.eq(final),
             now.empty.eq(Mux(head.ours, Mux(final & ~bad & ~truncated,
                                             (-need)[:len(now.empty)], 0), come.p.empty)),
-            now.mac.eq(ends.o.p), now.truncated.eq(truncated), now.bad.eq(bad & ~head.short),
-            now.summed.eq(head.summed), now.ours.eq(head.ours), now.reasons.eq(head.reasons),
+            now.end.eq(end), now.mac.eq(ends.o.p),
+            now.truncated.eq(head.ours & head.short | truncated & ~over),
+            now.bad.eq(bad & ~head.short), now.summed.eq(head.ours & head.summed),
+            now.reasons.eq(head.reasons),
             checksum.valid.eq(leave), checksum.first.eq(~begun), checksum.data.eq(kept),
             checksum.partial.eq(head.partial),
         ]
-        with m.If(head.ours & head.short):
-            m.d.comb += now.truncated.eq(1)
         for n in range(4 * lanes):
             inside = ~head.ours | (need > n)
             m.d.comb += kept.as_value().word_select(n, 8).eq(
@@ -283,19 +302,31 @@ class Parser(wiring.Component):
             then = Signal(item, name=f"beside_{n}")
             m.d.sync += then.eq(now)
             now = then
+        # The sum is there with the last beat that leaves, and the frame may end later.
+        sum_was_right = Signal(reset_less=True)
+        sum_right = Signal()
+        leaves_now = now.valid & now.last
+        m.d.comb += sum_right.eq(Mux(leaves_now, checksum.right, sum_was_right))
+        m.d.sync += sum_was_right.eq(sum_right)
         wrong = {name: now.bad & now.reasons[n] for n, name in enumerate(_HEADER_DROPS)} | {
-            "truncated": now.truncated, "mac": now.mac,
-            "udp_checksum": now.ours & now.summed & ~checksum.right}
+            "truncated": now.truncated, "mac": now.mac, "udp_checksum": now.summed & ~sum_right}
         before = 0
-        ends_now = now.valid & now.last
         for name, is_wrong in wrong.items():
-            m.d.comb += self.drop[name].eq(ends_now & is_wrong & ~before)
+            m.d.comb += self.drop[name].eq(now.end & is_wrong & ~before)
             before = before | is_wrong
+        known = Signal()
         m.d.comb += [
             outlet.i_valid.eq(now.valid),
             outlet.i.first.eq(now.first), outlet.i.last.eq(now.last),
-            outlet.i.empty.eq(now.empty), outlet.i.error.eq(now.last & before),
+            outlet.i.empty.eq(now.empty),
             outlet.i.data.as_value().eq(beats.o), outlet.i.side.eq(sides.o),
+            verdicts.i.valid.eq(now.end), verdicts.i.p.eq(before),
+
+            known.eq(~outlet.o.p.last | verdicts.o.valid),
+            self.o.valid.eq(outlet.o.valid & known),
+            outlet.o.ready.eq(self.o.ready & known),
+            verdicts.o.ready.eq(self.o.ready & outlet.o.valid & outlet.o.p.last),
+            self.o.p.eq(outlet.o.p),
+            self.o.p.error.eq(outlet.o.p.last & verdicts.o.p),
         ]
-        wiring.connect(m, outlet.o, wiring.flipped(self.o))
         return m

@@ -50,8 +50,7 @@ class GigabitMac(wiring.Component):
     drop : Out, of layout ``receive.DROPS``: a clock high for each frame that is not good
     underrun : Out(1), the same for frames that were sent with a pause
     rx_clk, tx_clk : In(1), 125 MHz each; the domains ``mac_rx`` and ``mac_tx``
-    the pads of the PHY : GMII ``rx_dv, rx_er, rx_data, tx_en, tx_er, tx_data``, RGMII ``rx_ctl,
-        rx_data, tx_clk_pad, tx_ctl, tx_data``
+    the pads of the PHY : see docs/mac.md
     """
 
     lanes = 1

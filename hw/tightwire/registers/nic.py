@@ -186,7 +186,7 @@ MAP = Map(name="nic", address_bits=12, blocks=(
         _constant("max_bucket", 0x00C, "The largest bucket, in elements."),
         _constant("frame_bytes", 0x010, "The longest Ethernet frame, without FCS."),
         _constant("streams", 0x014, "Streams that may be open in each direction."),
-        _constant("messages", 0x018, "Messages that are being sent at a time."),
+        _constant("messages", 0x018, "Messages of a stream under way at most."),
         _constant("regions", 0x01C, "Regions that may be posted at a time."),
         _constant("peers", 0x020, "Entries of the table of peers."),
     )),

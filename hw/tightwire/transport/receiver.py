@@ -8,12 +8,9 @@ from ..dma.lander import LANDING
 from ..dma.transfer import Status
 from ..formats import LOG2_BUCKET_MIN, WINDOW
 from ..frame.side import ADDRESS, RX_SIDE
+from .ack import ACK_TO
 
-__all__ = ["ACKNOWLEDGE", "DROPS", "OPEN", "POST", "Receiver"]
-
-ACKNOWLEDGE = data.StructLayout({"stream": 16, "sequence": 32, "bitmap": WINDOW, "peer": 8})
-"""What is had of a stream: all below ``sequence``, and ``sequence + i`` for bit i of ``bitmap``;
-``peer`` is to hear of it."""
+__all__ = ["DROPS", "OPEN", "POST", "Receiver"]
 
 OPEN = data.StructLayout({"open": 1, "entry": 8, "stream": 16, "sequence": 32, "peer": 8})
 """Opens an entry of the table of streams, for frames from ``sequence`` on, or closes it."""
@@ -37,7 +34,7 @@ _REGION = data.StructLayout({
 
 
 class Receiver(wiring.Component):
-    """The receiving end of the transport (docs/transport.md): streams, and regions posted.
+    """The receiving end of the transport (docs/card.md): streams, and regions posted.
 
     Takes the headers of frames that are held in store, and says of each whether it passes or is
     dropped. One that passes has a record in ``landing``: nothing ever lies outside its region. A
@@ -62,7 +59,7 @@ class Receiver(wiring.Component):
     header : In, stream of RX_SIDE, in the order of the frames
     verdict : Out, stream of 1 bit, in the same order: whether the frame passes
     landing : Out, stream of LANDING
-    acknowledge : Out, stream of ACKNOWLEDGE
+    acknowledge : Out, stream of ACK_TO
     open : In, stream of OPEN
     post : In, stream of POST
     peer_at : Out(8), peer : In(ADDRESS), one clock later: the table of peers
@@ -80,7 +77,7 @@ class Receiver(wiring.Component):
             "header": In(stream.Signature(RX_SIDE)),
             "verdict": Out(stream.Signature(1)),
             "landing": Out(stream.Signature(LANDING)),
-            "acknowledge": Out(stream.Signature(ACKNOWLEDGE)),
+            "acknowledge": Out(stream.Signature(ACK_TO)),
             "open": In(stream.Signature(OPEN)),
             "post": In(stream.Signature(POST)),
             "peer_at": Out(8),
@@ -147,7 +144,7 @@ class Receiver(wiring.Component):
         record = Signal(LANDING, reset_less=True)
         record_valid = Signal()
         verdict_valid = Signal()
-        ack = Signal(ACKNOWLEDGE, reset_less=True)
+        ack = Signal(ACK_TO, reset_less=True)
         ack_valid = Signal()
         ack_turn = Signal()
         pending = Signal()
