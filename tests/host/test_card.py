@@ -76,7 +76,7 @@ def _open(bench, stream=7):
 def test_the_card_is_found_and_described(bench):
     a, _ = bench.cards
     assert a.parameters == {"lanes": 16, "max_bucket": 8192, "frame_bytes": 2048, "streams": 2,
-                            "messages": 8, "regions": 3, "peers": 4}
+                            "messages": 4, "regions": 3, "peers": 4}
     model = bench.models[0]
     assert model.peers[1] == {"mac": B.mac, "ip": B.ip, "port": 9000}
     assert model._wide("station_mac") == A.mac == 0x02_00_00_00_00_0A
