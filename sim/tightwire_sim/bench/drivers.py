@@ -10,6 +10,7 @@ clock is enough.
 import gc
 from collections import deque
 
+import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
@@ -123,6 +124,10 @@ class Source:
         """Beats that have not been taken."""
         return len(self._queue)
 
+    def state(self):
+        """For the text of an error."""
+        return f"{self.name} {self.waiting} beats wait"
+
     def restart(self):
         """Forget what has not been taken, for a reset."""
         self._queue.clear()
@@ -166,6 +171,10 @@ class _Watcher:
         self._beats = []
         self._get = [getattr(port, f"get_{name}") for name in _SIGNALS]
         self._get_valid = port.get_tvalid
+
+    def state(self):
+        """For the text of an error."""
+        return f"{self.name} {self.frames} frames came"
 
     def restart(self):
         """Forget a frame that has begun, for a reset."""
@@ -259,7 +268,7 @@ class Stepper:
     ----------
     dut : handle
         With ``clk`` and ``rst``.
-    ports : list of Source, Sink and Tap
+    ports : list of Source, Sink, Tap, AxiMemory, AxiLiteMaster, Wire
     """
 
     def __init__(self, dut, ports):
@@ -282,6 +291,12 @@ class Stepper:
             await self._edge
         self.dut.rst.value = 0
 
+    async def drive(self, coroutine, *, limit):
+        """Step until a coroutine, a driver's, is done; its result."""
+        task = cocotb.start_soon(coroutine)
+        await self.until(task.done, limit=limit)
+        return task.result()
+
     async def run(self, clocks):
         """Let some clocks pass."""
         end = self.clock + clocks
@@ -300,8 +315,7 @@ class Stepper:
                 if clock >= limit:
                     raise AssertionError(
                         f"nothing comes any more at clock {clock}: " + ", ".join(
-                            f"{port.name} {port.waiting} beats wait" if isinstance(port, Source)
-                            else f"{port.name} {port.frames} frames came" for port in self.ports))
+                            port.state() for port in self.ports))
                 await edge
                 for step in steps:
                     step(clock)
